@@ -1,0 +1,22 @@
+/*
+ * price.h - dollars as AWS writes them, to and from int64 pico-dollars, without doubles.
+ */
+#ifndef KARP_AWS_PRICE_H
+#define KARP_AWS_PRICE_H
+
+#include "common/base/compat.h"
+
+#include <stdbool.h>
+
+#define PRICE_TEXT 32
+
+/*
+ * "0.0960000000" → 96000000000, exactly: digits with at most one point, nothing else. false for
+ * anything else or that does not fit: more than twelve decimals that matter, more than about nine
+ * million dollars, signs, exponents.
+ */
+bool price_parse(const char *usd, int64_t *ret_pusd);
+/* The shortest text that price_parse reads back ("0.096"). pusd ≥ 0. Returns dst[PRICE_TEXT]. */
+char *price_text(int64_t pusd, char *dst);
+
+#endif

@@ -1,0 +1,17 @@
+/*
+ * hostport.h - when two host ports cannot be had on one node (karpenter-core.md §2.10).
+ */
+#ifndef KARP_CORE_HOSTPORT_H
+#define KARP_CORE_HOSTPORT_H
+
+#include "model.h"
+
+/* Same port and protocol, and the same address or one of them is every address ("", 0.0.0.0, ::). */
+bool hostport_conflict(const struct host_port *x, const struct host_port *y);
+/* The first of x that clashes with any of y, or NULL. */
+const struct host_port *hostports_clash(const struct host_port *x, uint32_t n_x,
+                                        const struct host_port *y, uint32_t n_y);
+/* "8080/TCP" in the arena. */
+const char *hostport_text(struct arena *a, const struct host_port *p);
+
+#endif

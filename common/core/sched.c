@@ -1,0 +1,374 @@
+/*
+ * sched.c - the pass: one pod after the other, each from place to place.
+ *
+ * A pod's way is cut into legs, each one way of asking (sched_class.c) at one kind of place: nodes
+ * that exist, claims opened by this pass, a new claim. sched_step goes on where it stopped: pod, leg
+ * and position on the leg are all there is to remember. Places that have refused the way before are
+ * passed over without counting.
+ */
+#include "labels.h"
+#include "sched_int.h"
+
+void sched_options_default(struct sched_options *o)
+{
+    *o = (struct sched_options){.preference = PREFERENCE_RESPECT,
+                                .min_values = MIN_VALUES_STRICT,
+                                .max_types = 600,
+                                .record_reasons = true};
+}
+
+enum reason_code sched_pod_gate(const struct pod *p)
+{
+    if (p->gated) {
+        return REASON_Gated;
+    }
+    if (p->nominated_node != NULL && p->nominated_node[0] != '\0') {
+        return REASON_Preempting;
+    }
+    if (p->owner == POWNER_DAEMONSET) {
+        return REASON_DaemonSetPod;
+    }
+    if (p->owner == POWNER_NODE) {
+        return REASON_StaticPod;
+    }
+    return p->cls->not_by_us ? REASON_NotScheduledByUs : REASON_NONE;
+}
+
+/* ---- begin ----------------------------------------------------------------------------------- */
+
+static bool has_prefer_taint(const struct taints *t)
+{
+    for (uint32_t i = 0; i < t->n; i++) {
+        if (t->v[i].effect == EFFECT_PREFER_NO_SCHEDULE) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void begin_nodes(struct sched *s)
+{
+    s->nodes = ARENA_NEW_N(s->a, struct sched_node, s->snap->n_nodes);
+    for (uint32_t i = 0; i < s->snap->n_nodes; i++) {
+        const struct snapshot_node *n = &s->snap->nodes[i];
+        if (!n->target) {
+            continue;
+        }
+        struct host_port *ports = arena_memdup(s->a, n->ports, n->n_ports * sizeof(*ports));
+        s->nodes[s->n_nodes++] = (struct sched_node){
+            .in = n, .free = n->free, .ports = ports, .n_ports = n->n_ports, .ports_cap = n->n_ports};
+        s->any_prefer_taint = s->any_prefer_taint || has_prefer_taint(&n->taints);
+    }
+}
+
+static void begin_pools(struct sched *s)
+{
+    s->pools = ARENA_NEW_N(s->a, struct sched_pool, s->snap->n_pools);
+    for (uint32_t i = 0; i < s->snap->n_pools; i++) {
+        const struct snapshot_pool *in = &s->snap->pools[i];
+        if (in->np->is_static) {
+            continue;
+        }
+        struct sched_pool *p = &s->pools[s->n_pools++];
+        p->in = in;
+        p->usable = sched_pool_closed(in, NULL) == REASON_NONE;
+        if (in->catalog != NULL) {
+            template_build(s->a, s->syms, in->np, in->catalog, s->snap->daemonsets,
+                           s->snap->n_daemonsets, &p->tm);
+        }
+        s->any_prefer_taint = s->any_prefer_taint || has_prefer_taint(&in->np->taints);
+    }
+}
+
+struct sched *sched_begin(struct arena *a, const struct snapshot *snap,
+                          const struct sched_options *o)
+{
+    struct sched *s = ARENA_NEW(a, struct sched);
+    s->a = a;
+    s->snap = snap;
+    s->syms = snap->syms;
+    s->opt = *o;
+    begin_nodes(s);
+    begin_pools(s);
+    sched_classes_init(s);
+    s->existing = ARENA_NEW_N(a, struct sched_placement, snap->n_pods);
+    s->refused = ARENA_NEW_N(a, struct sched_refusal, snap->n_pods);
+    s->refused_class = ARENA_NEW_N(a, uint32_t, snap->n_pods);
+    return s;
+}
+
+/* ---- placing --------------------------------------------------------------------------------- */
+
+enum leg_kind { LEG_NODES, LEG_CLAIMS, LEG_NEW, LEG_NONE };
+
+/* The leg's kind of place, and which way of asking. With Reasonable preferences no new claim is
+ * opened before every way has been tried on the places there are. */
+static enum leg_kind leg_of(const struct sched *s, const struct sched_class *k, uint32_t leg,
+                            uint32_t *ret_ask)
+{
+    if (s->opt.preference != PREFERENCE_REASONABLE) {
+        *ret_ask = leg / 3;
+        return *ret_ask < k->n_asks ? (enum leg_kind)(leg % 3) : LEG_NONE;
+    }
+    if (leg < 2 * k->n_asks) {
+        *ret_ask = leg / 2;
+        return (enum leg_kind)(leg % 2);
+    }
+    *ret_ask = leg - 2 * k->n_asks;
+    return *ret_ask < k->n_asks ? LEG_NEW : LEG_NONE;
+}
+
+static void next_pod(struct sched *s)
+{
+    s->pod++;
+    s->leg = s->pos = 0;
+}
+
+static void next_leg(struct sched *s)
+{
+    s->leg++;
+    s->pos = 0;
+}
+
+/* Each try_… tries at most one place and returns whether it did; false: the leg is over. */
+
+static bool try_node(struct sched *s, struct sched_class *k, struct sched_ask *ask)
+{
+    if (ask->next_node >= s->n_nodes) {
+        return false;
+    }
+    struct sched_node *n = &s->nodes[ask->next_node];
+    if (!sched_node_takes(s, n, k, ask)) {
+        ask->next_node++;
+        return true;
+    }
+    sched_node_add(s, n, k);
+    s->existing[s->result.n_existing++] =
+        (struct sched_placement){s->snap->pods[s->pod], n->in};
+    next_pod(s);
+    return true;
+}
+
+/* The claim at a place of the order has one pod more: behind those that have fewer, or as many and
+ * are older. */
+static void reorder(struct sched *s, uint32_t at)
+{
+    uint32_t moved = s->order[at];
+    uint32_t pods = s->claims[moved]->n_pods;
+    while (at + 1 < s->n_claims) {
+        uint32_t next = s->order[at + 1];
+        uint32_t theirs = s->claims[next]->n_pods;
+        if (theirs > pods || (theirs == pods && next > moved)) {
+            break;
+        }
+        s->order[at++] = next;
+    }
+    s->order[at] = moved;
+}
+
+static bool try_claim(struct sched *s, struct sched_class *k, struct sched_ask *ask)
+{
+    while (s->pos < s->n_claims && claim_set_has(&ask->refused, s->order[s->pos])) {
+        s->pos++;
+    }
+    if (s->pos >= s->n_claims) {
+        return false;
+    }
+    struct sched_open *c = s->claims[s->order[s->pos]];
+    struct sched_trial t;
+    struct arena_mark mark = arena_mark(s->a);
+    if (sched_claim_try(s, c, k, ask, &t) != STEP_TAKEN) {
+        arena_rewind(s->a, mark);
+        claim_set_add(s->a, &ask->refused, c->index);
+        s->pos++;
+        return true;
+    }
+    claim_set_add(s->a, &ask->accepted, c->index);
+    sched_claim_add(s, c, k, &t, s->snap->pods[s->pod]);
+    reorder(s, s->pos);
+    next_pod(s);
+    return true;
+}
+
+static struct sched_open *open_claim(struct sched *s, struct sched_pool *p)
+{
+    struct sched_open *c = ARENA_NEW(s->a, struct sched_open);
+    uint32_t words = catalog_words(p->tm.catalog);
+    *c = sched_blank(p);
+    c->types = ARENA_NEW_N(s->a, uint64_t, words);
+    c->index = s->n_claims;
+    ARENA_GROW(s->a, s->order, s->n_claims, s->order_cap);
+    ARENA_GROW(s->a, s->claims, s->n_claims, s->claims_cap);
+    s->claims[s->n_claims++] = c;
+    p->opened++;
+    return c;
+}
+
+/* The newest claim has one pod, and is the youngest of those. */
+static void order_new(struct sched *s, uint32_t index)
+{
+    uint32_t at = s->n_claims - 1;
+    while (at > 0 && s->claims[s->order[at - 1]]->n_pods > s->claims[index]->n_pods) {
+        s->order[at] = s->order[at - 1];
+        at--;
+    }
+    s->order[at] = index;
+}
+
+static bool try_new(struct sched *s, struct sched_class *k, struct sched_ask *ask)
+{
+    while (s->pos < s->n_pools &&
+           (!s->pools[s->pos].usable || ask->pool_refused[s->pos])) {
+        s->pos++;
+    }
+    if (s->pos >= s->n_pools) {
+        return false;
+    }
+    struct sched_pool *p = &s->pools[s->pos];
+    struct sched_open blank = sched_blank(p);
+    struct sched_trial t;
+    sched_limit_refresh(s, p);
+    struct arena_mark mark = arena_mark(s->a);
+    if (sched_claim_try(s, &blank, k, ask, &t) != STEP_TAKEN ||
+        sched_limit_room(s, p, &t, true) != ROOM_YES) {
+        arena_rewind(s->a, mark);
+        ask->pool_refused[s->pos++] = true;
+        return true;
+    }
+    struct sched_open *c = open_claim(s, p);
+    claim_set_add(s->a, &ask->accepted, c->index);
+    sched_claim_add(s, c, k, &t, s->snap->pods[s->pod]);
+    order_new(s, c->index);
+    next_pod(s);
+    return true;
+}
+
+static void refuse_pod(struct sched *s, enum reason_code gate)
+{
+    uint32_t i = s->result.n_refused++;
+    s->refused[i] = (struct sched_refusal){.pod = s->snap->pods[s->pod], .reason.code = gate};
+    s->refused_class[i] = s->class_of[s->pod];
+    next_pod(s);
+}
+
+/* One unit at most: true if one was used. */
+static bool place(struct sched *s)
+{
+    struct sched_class *k = &s->classes[s->class_of[s->pod]];
+    uint32_t i;
+    enum reason_code gate = sched_pod_gate(s->snap->pods[s->pod]);
+    enum leg_kind kind = leg_of(s, k, s->leg, &i);
+    if (gate != REASON_NONE || k->refused || k->cls->hard != 0 || kind == LEG_NONE) {
+        k->refused = k->refused || gate == REASON_NONE;
+        refuse_pod(s, gate);
+        return false;
+    }
+    struct sched_ask *ask = sched_ask(s, k, i);
+    bool tried = false;
+    if (!ask->impossible) {
+        tried = kind == LEG_NODES    ? try_node(s, k, ask)
+                : kind == LEG_CLAIMS ? try_claim(s, k, ask)
+                                     : try_new(s, k, ask);
+    }
+    if (!tried) {
+        next_leg(s);
+    }
+    return tried;
+}
+
+static bool exhausted(const struct sched *s)
+{
+    return (s->opt.max_units != 0 && s->result.work_units >= s->opt.max_units) || arena_over(s->a);
+}
+
+/* ---- after placing --------------------------------------------------------------------------- */
+
+static void truncate_pass(struct sched *s)
+{
+    s->result.truncated = true;
+    s->result.undecided = s->snap->pods + s->pod;
+    s->result.n_undecided = s->snap->n_pods - s->pod;
+    s->pod = s->snap->n_pods;
+}
+
+/* Looks at one refused pod; a unit if its class had not been looked at. */
+static bool refuse(struct sched *s, uint32_t i)
+{
+    struct sched_refusal *r = &s->refused[i];
+    struct sched_class *k = &s->classes[s->refused_class[i]];
+    if (r->reason.code != REASON_NONE || !s->opt.record_reasons) {
+        return false;
+    }
+    bool first = k->refusal == NULL;
+    if (first) {
+        sched_refuse(s, k);
+    }
+    const struct pod *pod = r->pod;
+    *r = *k->refusal;
+    r->pod = pod;
+    return first;
+}
+
+static void finish(struct sched *s)
+{
+    s->result.existing = s->existing;
+    s->result.claims = s->final;
+    s->result.n_claims = s->n_claims;
+    s->result.refused = s->refused;
+    s->stage = STAGE_DONE;
+}
+
+/* Moves on by one thing; true if it was worth a unit. */
+static bool advance(struct sched *s)
+{
+    switch (s->stage) {
+    case STAGE_PLACE:
+        if (s->pod < s->snap->n_pods && exhausted(s)) {
+            truncate_pass(s);
+        }
+        if (s->pod < s->snap->n_pods) {
+            return place(s);
+        }
+        s->stage = STAGE_REFUSE;
+        s->done = 0;
+        return false;
+    case STAGE_REFUSE:
+        if (s->done < s->result.n_refused) {
+            return refuse(s, s->done++);
+        }
+        s->final = ARENA_NEW_N(s->a, struct sched_claim, s->n_claims);
+        s->stage = STAGE_FINISH;
+        s->done = 0;
+        return false;
+    case STAGE_FINISH:
+        if (s->done < s->n_claims) {
+            sched_final(s, s->claims[s->done], &s->final[s->done]);
+            s->done++;
+            return true;
+        }
+        finish(s);
+        return false;
+    case STAGE_DONE:
+        break;
+    }
+    return false;
+}
+
+bool sched_step(struct sched *s, uint64_t units)
+{
+    while (units > 0 && s->stage != STAGE_DONE) {
+        if (advance(s)) {
+            s->result.work_units++;
+            units--;
+        }
+    }
+    return s->stage == STAGE_DONE;
+}
+
+const struct sched_result *sched_result(struct sched *s)
+{
+    if (s->stage != STAGE_DONE) {
+        BUG("the pass is not over");
+    }
+    return &s->result;
+}

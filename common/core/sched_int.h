@@ -1,0 +1,199 @@
+/*
+ * sched_int.h - what the files of the scheduler share; nobody else includes it.
+ *
+ *   sched.c        the pass: which pod, which place next (resumable)
+ *   sched_class.c  classes and the ways a class can be asked for
+ *   sched_place.c  does this class fit here, and putting it there
+ *   sched_values.c minValues
+ *   sched_limit.c  limits of pools, and making room under them
+ *   sched_final.c  from an open claim to what is launched
+ *   sched_refuse.c why not
+ */
+#ifndef KARP_CORE_SCHED_INT_H
+#define KARP_CORE_SCHED_INT_H
+
+#include "sched.h"
+#include "template.h"
+
+/* Terms of one class that are tried; a pod that only a later one would let in is refused. */
+#define SCHED_MAX_REQUIRED 256
+/* Preferences that are kept apart; lighter ones are given up from the start. */
+#define SCHED_MAX_PREFERRED 64
+/* Instance types tried when room is to be made under a limit. */
+#define SCHED_MAX_ROOM_TRIES 8
+#define SCHED_MAX_ROOM_TYPES 256
+
+#define SCHED_NO_CLAIM UINT32_MAX
+
+/* A growing set of claim numbers. */
+struct claim_set {
+    uint64_t *words;
+    uint32_t n_words;
+};
+
+/* One way to ask for a class: its selector with one required and at most one preferred term.
+ * Remembers who refused it: claims only narrow and nodes only fill up, so they always will. */
+struct sched_ask {
+    bool impossible;          /* contradicts itself */
+    bool tolerate_prefer;     /* PreferNoSchedule does not count */
+    bool pinned;              /* asks for a host name: never a new node */
+    struct reqset reqs;       /* for nodes that exist */
+    struct reqset claim_reqs; /* for claims: without the host name */
+    uint32_t next_node;       /* nodes before it have refused */
+    struct claim_set refused;
+    struct claim_set accepted; /* claims whose requirements lie within claim_reqs */
+    bool *pool_refused;        /* per pool: refuses to open a claim */
+};
+
+struct sched_class {
+    const struct pod_class *cls;
+    struct sched_ask **asks; /* made when first needed */
+    uint32_t n_asks;
+    uint32_t n_required;    /* at least 1 */
+    uint32_t n_preferred;   /* levels before "none" */
+    bool refused;           /* no place in this pass */
+    const struct sched_refusal *refusal;
+};
+
+struct sched_node {
+    const struct snapshot_node *in;
+    struct resources free;
+    struct host_port *ports; /* taken; grows */
+    uint32_t n_ports, ports_cap;
+};
+
+struct sched_pool {
+    const struct snapshot_pool *in;
+    bool usable; /* may open claims at all */
+    struct template tm;
+    uint32_t opened;
+};
+
+/* A claim as it stands: what every type left can carry. */
+struct sched_open {
+    struct sched_pool *pool;
+    uint32_t index; /* SCHED_NO_CLAIM: an empty one, to be opened */
+    struct reqset reqs;
+    uint64_t *types;
+    struct offer_mask offer;
+    struct resources requests; /* pods only */
+    const struct pod **pods;
+    uint32_t n_pods, pods_cap;
+    struct host_port *ports;
+    uint32_t n_ports, ports_cap;
+    struct resources reserve; /* largest capacity among types; valid unless stale */
+    bool reserve_stale;
+};
+
+/* How far a class got with a claim; in the order of the reason codes. */
+enum sched_step {
+    STEP_TAKEN,
+    STEP_TAINT,
+    STEP_LABELS,  /* requirements against requirements */
+    STEP_TYPES,   /* requirements against types and zones */
+    STEP_PORTS,
+    STEP_FIT,
+    STEP_OFFERING,
+    STEP_MIN_VALUES
+};
+
+/* A claim as it would be with one more pod. After a refusal: the state before the failing step. */
+struct sched_trial {
+    struct reqset reqs;
+    struct offer_mask offer;
+    struct resources requests;
+    uint64_t types[CATALOG_WORDS_MAX];
+};
+
+enum sched_stage { STAGE_PLACE, STAGE_REFUSE, STAGE_FINISH, STAGE_DONE };
+
+struct sched {
+    struct arena *a;
+    const struct snapshot *snap;
+    const struct symtab *syms;
+    struct sched_options opt;
+    struct sched_class *classes;
+    uint32_t n_classes;
+    uint32_t *class_of; /* per pod of the snapshot */
+    struct sched_node *nodes;
+    uint32_t n_nodes;
+    struct sched_pool *pools; /* not static ones */
+    uint32_t n_pools;
+    struct sched_open **claims;
+    uint32_t n_claims, claims_cap;
+    uint32_t *order; /* claim numbers, fewest pods first, then age */
+    uint32_t order_cap;
+    bool any_prefer_taint;
+    /* where the pass is */
+    enum sched_stage stage;
+    uint32_t pod;      /* index in the snapshot */
+    uint32_t leg, pos; /* which stretch of the pod's way, and where on it */
+    uint32_t done;     /* finished claims, or refused pods looked at */
+    /* the result as it grows */
+    struct sched_placement *existing;
+    struct sched_refusal *refused;
+    uint32_t *refused_class; /* parallel */
+    struct sched_claim *final;
+    struct sched_result result;
+};
+
+/* ---- sched_class.c --------------------------------------------------------------------------- */
+
+void sched_classes_init(struct sched *s);
+/* The i-th way of the class, i < n_asks. */
+struct sched_ask *sched_ask(struct sched *s, struct sched_class *k, uint32_t i);
+bool claim_set_has(const struct claim_set *set, uint32_t claim);
+void claim_set_add(struct arena *a, struct claim_set *set, uint32_t claim);
+
+/* ---- sched_place.c --------------------------------------------------------------------------- */
+
+bool sched_node_takes(struct sched *s, const struct sched_node *n, const struct sched_class *k,
+                      const struct sched_ask *ask);
+void sched_node_add(struct sched *s, struct sched_node *n, const struct sched_class *k);
+/* An empty claim of the pool. */
+struct sched_open sched_blank(struct sched_pool *p);
+enum sched_step sched_claim_try(struct sched *s, const struct sched_open *c,
+                                const struct sched_class *k, const struct sched_ask *ask,
+                                struct sched_trial *t);
+void sched_claim_add(struct sched *s, struct sched_open *c, const struct sched_class *k,
+                     const struct sched_trial *t, const struct pod *pod);
+/* The DaemonSet and port of a group that clash with the class; false if none does. */
+bool sched_group_clash(const struct overhead_group *g, const struct pod_class *cls,
+                       const struct daemonset **ret_ds, const struct host_port **ret_port);
+
+/* ---- sched_values.c -------------------------------------------------------------------------- */
+
+/* Different values of r's key among the types, at most `enough` are counted. */
+uint32_t sched_values_count(const struct sched *s, const struct sched_pool *p,
+                            const struct req *r, const uint64_t *types, struct offer_mask offer,
+                            uint32_t enough);
+/* The first requirement by key string whose minValues the types do not reach, or NULL. */
+const struct req *sched_values_short(const struct sched *s, const struct sched_pool *p,
+                                     const struct reqset *reqs, const uint64_t *types,
+                                     struct offer_mask offer);
+/* As above under the policy in force: never short with BestEffort. */
+bool sched_values_ok(const struct sched *s, const struct sched_pool *p, const struct reqset *reqs,
+                     const uint64_t *types, struct offer_mask offer);
+
+/* ---- sched_limit.c --------------------------------------------------------------------------- */
+
+enum sched_room { ROOM_YES, ROOM_NODE_LIMIT, ROOM_LIMIT, ROOM_BRAKE };
+
+/* May the pool open a claim with (some of) these types? On ROOM_YES trial->types are those. With
+ * `make`, types of open claims are cut if that helps. */
+enum sched_room sched_limit_room(struct sched *s, struct sched_pool *p, struct sched_trial *t,
+                                 bool make);
+/* Reservations are kept in the arena: call this before a mark that may be rewound. */
+void sched_limit_refresh(struct sched *s, const struct sched_pool *p);
+/* What is left of the pool's limits, -1 where there is none. */
+struct resources sched_limit_left(struct sched *s, const struct sched_pool *p);
+
+/* ---- sched_final.c, sched_refuse.c ----------------------------------------------------------- */
+
+void sched_final(struct sched *s, struct sched_open *c, struct sched_claim *ret);
+/* What a pool has against every pod, REASON_NONE if nothing; *ret_text may be NULL. */
+enum reason_code sched_pool_closed(const struct snapshot_pool *p, const char **ret_text);
+/* Fills the class's refusal (without the pod). */
+void sched_refuse(struct sched *s, struct sched_class *k);
+
+#endif

@@ -1,0 +1,418 @@
+/*
+ * sched_refuse.c - why not: every refused class is tried once more with each pool, against the state
+ * in which the pass ended, and the first true obstacle in the order of the codes is written down.
+ */
+#include "hostport.h"
+#include "labels.h"
+#include "sched_int.h"
+#include "want.h"
+
+/* One attempt: a class in one of its last ways at a pool. */
+struct attempt {
+    struct sched *s;
+    struct sched_pool *p;
+    struct sched_class *k;
+    struct sched_ask *ask;
+    struct sched_trial t;
+};
+
+static struct reason *code(struct reason *r, enum reason_code c)
+{
+    *r = (struct reason){.code = c, .short_of = {.res = RES_FIXED}};
+    return r;
+}
+
+/* ---- labels ---------------------------------------------------------------------------------- */
+
+static void requirement(struct attempt *at, const struct reqset *have, sym key, bool unknown,
+                        struct reason *r)
+{
+    code(r, unknown ? REASON_UnknownLabel : REASON_Requirement);
+    r->key = key;
+    r->have = reqset_get(have, key);
+    r->want = reqset_get(&at->ask->reqs, key);
+}
+
+static void labels(struct attempt *at, struct reason *r)
+{
+    sym key = L_HOSTNAME;
+    bool unknown = false;
+    if (!at->ask->pinned) {
+        reqset_compatible(at->s->syms, &at->p->tm.reqs, &at->ask->claim_reqs, true, &key, &unknown);
+    }
+    requirement(at, &at->p->tm.reqs, key, unknown, r);
+}
+
+/* The want's keys by string. */
+static const sym *keys_by_string(struct attempt *at)
+{
+    const struct reqset *want = &at->ask->claim_reqs;
+    sym *keys = ARENA_NEW_N(at->s->a, sym, want->n);
+    for (uint32_t i = 0; i < want->n; i++) {
+        uint32_t j = i;
+        for (; j > 0 && sym_cmp(at->s->syms, keys[j - 1], want->v[i].key) > 0; j--) {
+            keys[j] = keys[j - 1];
+        }
+        keys[j] = want->v[i].key;
+    }
+    return keys;
+}
+
+/* The first key by string with which no type or place is left. */
+static void types(struct attempt *at, struct reason *r)
+{
+    struct sched *s = at->s;
+    const struct template *tm = &at->p->tm;
+    const struct reqset *want = &at->ask->claim_reqs;
+    const sym *keys = keys_by_string(at);
+    uint32_t words = catalog_words(tm->catalog);
+    uint64_t left[CATALOG_WORDS_MAX] = {0};
+    struct reqset reqs = tm->reqs;
+    memcpy(left, tm->types, words * sizeof(*left));
+    for (uint32_t i = 0; i < want->n; i++) {
+        reqs = reqset_add(s->a, s->syms, &reqs, reqset_get(want, keys[i]));
+        template_narrow(tm->catalog, s->syms, reqset_get(&reqs, keys[i]), left);
+        struct offer_mask m = offerings_mask(tm->catalog, s->syms, &reqs);
+        if (!bits_any(left, words) || m.zones == 0 || m.cts == 0) {
+            requirement(at, &tm->reqs, keys[i], false, r);
+            return;
+        }
+    }
+    /* The pool by itself has no type or place. */
+    code(r, REASON_Offering);
+}
+
+static void invalid(struct attempt *at, struct reason *r)
+{
+    code(r, REASON_Requirement);
+    const struct affinity_term *term = NULL;
+    for (uint32_t i = 0; i < at->k->cls->n_required && term == NULL; i++) {
+        term = at->k->cls->required[i].invalid ? &at->k->cls->required[i] : NULL;
+    }
+    r->text = term ? "its node affinity has a term that karp does not take"
+                   : "its node selector and affinity contradict each other";
+}
+
+/* ---- ports and resources ---------------------------------------------------------------------- */
+
+static void ports(struct attempt *at, struct reason *r)
+{
+    const struct daemonset *ds;
+    const struct host_port *port;
+    code(r, REASON_HostPort);
+    for (uint32_t g = 0; g < at->p->tm.n_groups; g++) {
+        if (sched_group_clash(&at->p->tm.groups[g], at->k->cls, &ds, &port)) {
+            r->text = arena_printf(at->s->a, "%s is taken by DaemonSet %s/%s",
+                                   hostport_text(at->s->a, port), ds->m.ns, ds->m.name);
+            return;
+        }
+    }
+}
+
+static bool unknown_resource(struct attempt *at, struct reason *r)
+{
+    const struct resources *need = &at->k->cls->requests;
+    const struct catalog *c = at->p->tm.catalog;
+    for (int i = 0; i < RES_FIXED; i++) {
+        if (need->v[i] > 0 && !catalog_knows_resource(c, (enum resource)i, SYM_NONE)) {
+            code(r, REASON_ResourceUnknown)->short_of =
+                (struct res_short){(enum resource)i, SYM_NONE, need->v[i], 0};
+            return true;
+        }
+    }
+    sym first = SYM_NONE;
+    int64_t amount = 0;
+    for (uint32_t i = 0; i < need->n_ext; i++) {
+        const struct res_ext *e = &need->ext[i];
+        if (e->amount > 0 && !catalog_knows_resource(c, RES_FIXED, e->name) &&
+            (first == SYM_NONE || sym_cmp(at->s->syms, e->name, first) < 0)) {
+            first = e->name;
+            amount = e->amount;
+        }
+    }
+    if (first == SYM_NONE) {
+        return false;
+    }
+    code(r, REASON_ResourceUnknown)->short_of = (struct res_short){RES_FIXED, first, amount, 0};
+    return true;
+}
+
+/* Is x a smaller part of its need missing than of y's? */
+static bool less_short(const struct res_short *x, const struct res_short *y)
+{
+    __int128 of_x = (__int128)x->need - x->have, of_y = (__int128)y->need - y->have;
+    return of_x * y->need < of_y * x->need;
+}
+
+/* The type that lacks the least, and what of. */
+static void resources(struct attempt *at, struct reason *r)
+{
+    const struct template *tm = &at->p->tm;
+    uint32_t words = catalog_words(tm->catalog);
+    if (unknown_resource(at, r)) {
+        return;
+    }
+    code(r, REASON_Resources);
+    for (int i = bits_next(at->t.types, words, 0); i >= 0;
+         i = bits_next(at->t.types, words, (uint32_t)i + 1)) {
+        struct arena_mark mark = arena_mark(at->s->a);
+        struct resources need = resources_add(at->s->a, &at->t.requests,
+                                              &template_group(tm, (uint32_t)i)->sum, 1);
+        struct res_short sh;
+        bool lacks = resources_shortage(at->s->syms, &need,
+                                        catalog_allocatable(tm->catalog, (uint32_t)i), &sh);
+        arena_rewind(at->s->a, mark);
+        if (lacks && (r->nearest_type == SYM_NONE || less_short(&sh, &r->short_of))) {
+            r->nearest_type = catalog_type_name(tm->catalog, (uint32_t)i);
+            r->short_of = sh;
+        }
+    }
+}
+
+/* ---- offerings, minValues, limits ------------------------------------------------------------ */
+
+static int64_t sold_out_price(const struct attempt *at, uint32_t type)
+{
+    int64_t best = PRICE_UNKNOWN;
+    for (uint32_t z = 0; z < catalog_n_zones(at->p->tm.catalog); z++) {
+        for (unsigned ct = 0; ct < CT_COUNT; ct++) {
+            if (!(at->t.offer.zones >> z & 1) || !(at->t.offer.cts >> ct & 1)) {
+                continue;
+            }
+            int64_t price =
+                offerings_price(at->p->in->offerings, type, z, (enum capacity_type)ct);
+            if (price != PRICE_UNKNOWN && (best == PRICE_UNKNOWN || price < best)) {
+                best = price;
+            }
+        }
+    }
+    return best;
+}
+
+/* The cheapest type that would do if there were any in stock; else one that is not offered. */
+static void offering(struct attempt *at, struct reason *r)
+{
+    const struct catalog *c = at->p->tm.catalog;
+    uint32_t words = catalog_words(c);
+    int64_t best = PRICE_UNKNOWN;
+    code(r, REASON_Offering);
+    r->count = bits_count(at->t.types, words);
+    for (int i = bits_next(at->t.types, words, 0); i >= 0;
+         i = bits_next(at->t.types, words, (uint32_t)i + 1)) {
+        int64_t price = sold_out_price(at, (uint32_t)i);
+        bool better = price != PRICE_UNKNOWN && (best == PRICE_UNKNOWN || price < best);
+        if (r->nearest_type == SYM_NONE || better) {
+            r->nearest_type = catalog_type_name(c, (uint32_t)i);
+            best = price;
+        }
+    }
+}
+
+static void min_values(struct attempt *at, struct reason *r)
+{
+    const struct req *q = sched_values_short(at->s, at->p, &at->t.reqs, at->t.types, at->t.offer);
+    code(r, REASON_MinValues);
+    if (q != NULL) {
+        r->key = q->key;
+        r->limit = q->min_values;
+        r->count = sched_values_count(at->s, at->p, q, at->t.types, at->t.offer, q->min_values);
+    }
+}
+
+/* The cheapest type, and the limit that it exceeds most. */
+static void limit(struct attempt *at, struct reason *r)
+{
+    const struct catalog *c = at->p->tm.catalog;
+    const struct resources *limits = &at->p->in->np->limits;
+    uint32_t type;
+    code(r, REASON_Limit);
+    if (offerings_rank(at->p->in->offerings, at->t.types, at->t.offer, false, &type, 1) == 0) {
+        return;
+    }
+    const struct resources *cap = catalog_capacity(c, type);
+    struct resources left = sched_limit_left(at->s, at->p);
+    struct resources need = {0};
+    struct res_ext *ext = ARENA_NEW_N(at->s->a, struct res_ext, limits->n_ext);
+    for (int i = 0; i < RES_FIXED; i++) {
+        need.v[i] = limits->v[i] < 0 ? 0 : cap->v[i];
+    }
+    for (uint32_t i = 0; i < limits->n_ext; i++) {
+        sym name = limits->ext[i].name;
+        ext[i] = (struct res_ext){name, limits->ext[i].amount < 0 ? 0 : resources_get_ext(cap, name)};
+    }
+    need.n_ext = limits->n_ext;
+    need.ext = ext;
+    for (int i = 0; i < RES_FIXED; i++) {
+        left.v[i] = left.v[i] < 0 ? 0 : left.v[i];
+    }
+    r->nearest_type = catalog_type_name(c, type);
+    if (resources_shortage(at->s->syms, &need, &left, &r->short_of)) {
+        r->limit = r->short_of.res == RES_FIXED ? resources_get_ext(limits, r->short_of.ext)
+                                                : limits->v[r->short_of.res];
+    }
+}
+
+static void room(struct attempt *at, struct reason *r)
+{
+    switch (sched_limit_room(at->s, at->p, &at->t, false)) {
+    case ROOM_NODE_LIMIT:
+        code(r, REASON_NodeLimit);
+        r->count = at->p->in->nodes_in_use + at->p->opened;
+        r->limit = at->p->in->np->limit_nodes;
+        return;
+    case ROOM_BRAKE:
+        code(r, REASON_LaunchBrake);
+        r->count = at->p->opened;
+        r->limit = at->p->in->max_new_nodes;
+        return;
+    case ROOM_LIMIT:
+        limit(at, r);
+        return;
+    case ROOM_YES:
+        code(r, REASON_NONE);
+    }
+}
+
+/* ---- one pool -------------------------------------------------------------------------------- */
+
+static void attempt(struct attempt *at, struct reason *r)
+{
+    struct sched_open blank = sched_blank(at->p);
+    if (at->ask->impossible) {
+        invalid(at, r);
+        return;
+    }
+    switch (sched_claim_try(at->s, &blank, at->k, at->ask, &at->t)) {
+    case STEP_TAINT:
+        code(r, REASON_Taint)->taint =
+            taints_refuse(&at->p->in->np->taints, &at->k->cls->tolerations, !at->ask->tolerate_prefer);
+        return;
+    case STEP_LABELS:
+        labels(at, r);
+        return;
+    case STEP_TYPES:
+        types(at, r);
+        return;
+    case STEP_PORTS:
+        ports(at, r);
+        return;
+    case STEP_FIT:
+        resources(at, r);
+        return;
+    case STEP_OFFERING:
+        offering(at, r);
+        return;
+    case STEP_MIN_VALUES:
+        min_values(at, r);
+        return;
+    case STEP_TAKEN:
+        room(at, r);
+    }
+}
+
+/* Drivers tell what they know (conditions); what an object itself says is looked at here. */
+enum reason_code sched_pool_closed(const struct snapshot_pool *p, const char **ret_text)
+{
+    const char *class_problem = p->cls ? p->cls->problem : NULL;
+    const char *class_field = p->cls ? p->cls->unknown_field : NULL;
+    const char *text = NULL;
+    enum reason_code ret = REASON_NONE;
+    if (p->np->m.deleted_ns != 0) {
+        ret = REASON_PoolNotReady;
+        text = "it is being deleted";
+    } else if (p->np->problem != NULL || class_problem != NULL) {
+        ret = REASON_PoolNotReady;
+        text = p->np->problem ? p->np->problem : class_problem;
+    } else if (p->closed != REASON_NONE) {
+        ret = p->closed;
+        text = p->closed_text;
+    } else if (p->np->unknown_field != NULL || class_field != NULL) {
+        ret = REASON_UnknownFields;
+        text = p->np->unknown_field ? p->np->unknown_field : class_field;
+    } else if (p->catalog == NULL || p->offerings == NULL) {
+        ret = REASON_PoolNotReady;
+        text = "its instance types are not known";
+    }
+    if (ret_text != NULL) {
+        *ret_text = text;
+    }
+    return ret;
+}
+
+/* Constraints that this version does not place, in the order of their codes. */
+static enum reason_code hard_code(unsigned hard)
+{
+    return hard & HARD_RESOURCE_CLAIM       ? REASON_ResourceClaim
+           : hard & HARD_VOLUME             ? REASON_Volume
+           : hard & HARD_POD_AFFINITY       ? REASON_PodAffinity
+           : hard & HARD_POD_ANTI_AFFINITY  ? REASON_PodAntiAffinity
+           : hard & HARD_TOPOLOGY_SPREAD    ? REASON_TopologySpread
+                                            : REASON_NONE;
+}
+
+/* The earlier of two obstacles stays. */
+static void earlier(struct reason *r, const struct reason *other)
+{
+    if (other->code != REASON_NONE && (r->code == REASON_NONE || other->code < r->code)) {
+        *r = *other;
+    }
+}
+
+/* Of several required terms the one that got furthest speaks for the class. */
+static void pool_reason(struct sched *s, struct sched_pool *p, struct sched_class *k,
+                        struct reason *r)
+{
+    struct reason own, hard;
+    code(&own, REASON_NONE)->code = sched_pool_closed(p->in, &own.text);
+    code(&hard, hard_code(k->cls->hard))->text = "this version does not place pods that ask for it";
+    code(r, REASON_NONE);
+    bool types_known = p->in->catalog != NULL && p->in->offerings != NULL;
+    for (uint32_t i = k->n_asks - k->n_required; types_known && i < k->n_asks; i++) {
+        struct attempt at = {.s = s, .p = p, .k = k, .ask = sched_ask(s, k, i)};
+        struct reason one;
+        attempt(&at, &one);
+        if (i == k->n_asks - k->n_required || one.code > r->code || one.code == REASON_NONE) {
+            *r = one;
+        }
+        if (one.code == REASON_NONE) {
+            break;
+        }
+    }
+    earlier(r, &own);
+    earlier(r, &hard);
+    if (r->code == REASON_NONE) {
+        /* Room has come up since under a limit that was the obstacle. */
+        code(r, REASON_Limit);
+    }
+}
+
+static void sort_nearest(struct sched_pool_refusal *v, uint32_t n)
+{
+    for (uint32_t i = 1; i < n; i++) {
+        struct sched_pool_refusal one = v[i];
+        uint32_t j = i;
+        for (; j > 0 && v[j - 1].reason.code < one.reason.code; j--) {
+            v[j] = v[j - 1];
+        }
+        v[j] = one;
+    }
+}
+
+void sched_refuse(struct sched *s, struct sched_class *k)
+{
+    struct sched_refusal *r = ARENA_NEW(s->a, struct sched_refusal);
+    struct sched_pool_refusal *pools = ARENA_NEW_N(s->a, struct sched_pool_refusal, s->n_pools);
+    for (uint32_t i = 0; i < s->n_pools; i++) {
+        pools[i].pool = s->pools[i].in;
+        pool_reason(s, &s->pools[i], k, &pools[i].reason);
+    }
+    sort_nearest(pools, s->n_pools);
+    r->pools = pools;
+    r->n_pools = s->n_pools;
+    if (s->n_pools > 0) {
+        r->reason = pools[0].reason;
+    } else {
+        code(&r->reason, k->cls->hard & HARD_RESOURCE_CLAIM ? REASON_ResourceClaim : REASON_NoPool);
+    }
+    k->refusal = r;
+}

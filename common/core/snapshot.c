@@ -1,0 +1,539 @@
+/* snapshot.c - see snapshot.h. */
+#include "snapshot.h"
+
+#include "common/base/str.h"
+#include "labels.h"
+#include "template.h"
+#include "want.h"
+
+struct builder {
+    struct arena *a;
+    const struct snapshot_in *in;
+    struct snapshot *out;
+    struct snapshot_pool *pools;
+    struct snapshot_node *nodes;
+    uint32_t n_nodes;
+    const struct node **by_provider; /* sorted, only those that have an id */
+    uint32_t n_by_provider;
+    bool *joined;                   /* per node of the input: has a claim */
+    const struct template **templates; /* per pool, made when first needed */
+};
+
+/* ---- orders ---------------------------------------------------------------------------------- */
+
+static int cmp_i64(int64_t a, int64_t b)
+{
+    return a < b ? -1 : a > b;
+}
+
+static int cmp_pool(const void *x, const void *y)
+{
+    const struct nodepool *a = ((const struct snapshot_pool *)x)->np;
+    const struct nodepool *b = ((const struct snapshot_pool *)y)->np;
+    if (a->weight != b->weight) {
+        return a->weight > b->weight ? -1 : 1;
+    }
+    return str_cmp(b->m.name, a->m.name);
+}
+
+static int cmp_node(const void *x, const void *y)
+{
+    const struct snapshot_node *a = x, *b = y;
+    if (a->initialized != b->initialized) {
+        return a->initialized ? -1 : 1;
+    }
+    int c = str_cmp(a->name, b->name);
+    if (c == 0 && (a->node != NULL) != (b->node != NULL)) {
+        return a->node != NULL ? -1 : 1;
+    }
+    return c;
+}
+
+static int cmp_provider(const void *x, const void *y)
+{
+    const struct node *a = *(const struct node *const *)x, *b = *(const struct node *const *)y;
+    int c = str_cmp(a->provider_id, b->provider_id);
+    return c != 0 ? c : str_cmp(a->m.name, b->m.name);
+}
+
+static int cmp_claim(const void *x, const void *y)
+{
+    const struct nodeclaim *a = *(const struct nodeclaim *const *)x;
+    const struct nodeclaim *b = *(const struct nodeclaim *const *)y;
+    return str_cmp(a->m.name, b->m.name);
+}
+
+static int cmp_daemonset(const void *x, const void *y)
+{
+    const struct daemonset *a = *(const struct daemonset *const *)x;
+    const struct daemonset *b = *(const struct daemonset *const *)y;
+    int c = str_cmp(a->m.ns, b->m.ns);
+    return c != 0 ? c : str_cmp(a->m.name, b->m.name);
+}
+
+static int cmp_pod(const void *x, const void *y)
+{
+    const struct pod *a = *(const struct pod *const *)x, *b = *(const struct pod *const *)y;
+    if (a->cls->priority != b->cls->priority) {
+        return a->cls->priority > b->cls->priority ? -1 : 1;
+    }
+    const int64_t *ra = a->cls->requests.v, *rb = b->cls->requests.v;
+    int c = cmp_i64(rb[RES_CPU], ra[RES_CPU]);
+    c = c != 0 ? c : cmp_i64(rb[RES_MEMORY], ra[RES_MEMORY]);
+    c = c != 0 ? c : cmp_i64(a->m.created_ns, b->m.created_ns);
+    c = c != 0 ? c : str_cmp(a->m.uid, b->m.uid);
+    c = c != 0 ? c : str_cmp(a->m.ns, b->m.ns);
+    return c != 0 ? c : str_cmp(a->m.name, b->m.name);
+}
+
+/* A sorted copy of an array of pointers. */
+static void *sorted(struct arena *a, const void *items, uint32_t n,
+                    int (*cmp)(const void *, const void *))
+{
+    void **copy = ARENA_NEW_N(a, void *, n);
+    if (n > 0) {
+        memcpy(copy, items, n * sizeof(*copy));
+        qsort(copy, n, sizeof(*copy), cmp);
+    }
+    return copy;
+}
+
+/* ---- pools ----------------------------------------------------------------------------------- */
+
+static void build_pools(struct builder *b)
+{
+    const struct snapshot_in *in = b->in;
+    b->pools = ARENA_NEW_N(b->a, struct snapshot_pool, in->n_pools);
+    b->templates = ARENA_NEW_N(b->a, const struct template *, in->n_pools);
+    for (uint32_t i = 0; i < in->n_pools; i++) {
+        const struct snapshot_pool_in *p = &in->pools[i];
+        b->pools[i] = (struct snapshot_pool){.np = p->pool,
+                                             .cls = p->cls,
+                                             .catalog = p->catalog,
+                                             .offerings = p->offerings,
+                                             .closed = p->closed,
+                                             .closed_text = p->closed_text,
+                                             .max_new_nodes = p->max_new_nodes};
+    }
+    if (in->n_pools > 0) {
+        qsort(b->pools, in->n_pools, sizeof(*b->pools), cmp_pool);
+    }
+}
+
+static struct snapshot_pool *pool_named(struct builder *b, const char *name)
+{
+    for (uint32_t i = 0; name != NULL && i < b->in->n_pools; i++) {
+        if (str_eq(b->pools[i].np->m.name, name)) {
+            return &b->pools[i];
+        }
+    }
+    return NULL;
+}
+
+static const struct template *pool_template(struct builder *b, const struct snapshot_pool *p)
+{
+    const struct template **slot = &b->templates[p - b->pools];
+    if (*slot == NULL) {
+        struct template *tm = ARENA_NEW(b->a, struct template);
+        template_build(b->a, b->in->syms, p->np, p->catalog, b->out->daemonsets,
+                       b->out->n_daemonsets, tm);
+        *slot = tm;
+    }
+    return *slot;
+}
+
+/* ---- one node -------------------------------------------------------------------------------- */
+
+static struct reqset labels_reqs(struct arena *a, const struct labels *l)
+{
+    struct req *v = ARENA_NEW_N(a, struct req, l->n);
+    for (uint32_t i = 0; i < l->n; i++) {
+        v[i] = (struct req){.key = l->v[i].key, .n = 1, .values = &l->v[i].value};
+    }
+    return (struct reqset){v, l->n};
+}
+
+/* The claim's labels, and where it has none what its requirements leave. */
+static struct reqset claim_labels(struct arena *a, const struct symtab *t,
+                                  const struct nodeclaim *nc)
+{
+    struct reqset set = labels_reqs(a, &nc->m.labels);
+    for (uint32_t i = 0; i < nc->reqs.n; i++) {
+        if (reqset_get(&set, nc->reqs.v[i].key) == NULL) {
+            set = reqset_add(a, t, &set, &nc->reqs.v[i]);
+        }
+    }
+    return set;
+}
+
+static bool startup_taint(const struct nodeclaim *nc, const struct taint *t)
+{
+    for (uint32_t i = 0; nc != NULL && i < nc->startup_taints.n; i++) {
+        if (taint_matches(&nc->startup_taints.v[i], t)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static struct taints starting_taints(struct builder *b, const struct snapshot_node *n)
+{
+    struct taint *v = ARENA_NEW_N(b->a, struct taint, n->node->taints.n);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < n->node->taints.n; i++) {
+        const struct taint *t = &n->node->taints.v[i];
+        if (!taint_ephemeral(b->in->syms, t) && !startup_taint(n->claim, t)) {
+            v[kept++] = *t;
+        }
+    }
+    return (struct taints){v, kept};
+}
+
+static struct resources filled(struct builder *b, const struct resources *own,
+                               const struct resources *from)
+{
+    struct resources ret = resources_max(b->a, own, from);
+    for (int i = 0; i < RES_FIXED; i++) {
+        ret.v[i] = own->v[i] != 0 ? own->v[i] : from->v[i];
+    }
+    return ret;
+}
+
+static bool disrupted_taint(const struct symtab *t, const struct node *node)
+{
+    sym key = sym_find(t, TAINT_DISRUPTED);
+    for (uint32_t i = 0; key != SYM_NONE && i < node->taints.n; i++) {
+        if (node->taints.v[i].key == key) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_leaving(const struct symtab *t, const struct node *node,
+                       const struct nodeclaim *nc)
+{
+    if (node != NULL && (node->m.deleted_ns != 0 || disrupted_taint(t, node))) {
+        return true;
+    }
+    return nc != NULL && (nc->m.deleted_ns != 0 ||
+                          condition_true(&nc->conditions, "InstanceTerminating") ||
+                          condition_true(&nc->conditions, "DisruptionReason"));
+}
+
+/* A claim that was not launched: room for its own pods, and the largest type against limits. */
+static void planned(struct builder *b, struct snapshot_node *n)
+{
+    const struct snapshot_pool *p = n->pool;
+    const struct resources *requests = &n->claim->requests;
+    n->allocatable = n->free = n->capacity = *requests;
+    if (p == NULL || p->catalog == NULL) {
+        return;
+    }
+    const struct req *r = reqset_get(&n->claim->reqs, L_INSTANCE_TYPE);
+    uint64_t types[CATALOG_WORDS_MAX] = {0};
+    for (uint32_t i = 0; r != NULL && !r->complement && i < r->n; i++) {
+        int type = catalog_find_type(p->catalog, r->values[i]);
+        if (type >= 0) {
+            bits_set(types, (uint32_t)type);
+            n->capacity =
+                resources_max(b->a, &n->capacity, catalog_capacity(p->catalog, (uint32_t)type));
+        }
+    }
+    struct resources over = template_least_overhead(b->a, pool_template(b, p), types);
+    n->free = resources_add(b->a, requests, &over, -1);
+}
+
+/* DaemonSets that belong on the node: their requests in sum, their ports appended to it. */
+static struct resources daemonsets_here(struct builder *b, struct snapshot_node *n)
+{
+    struct resources sum = {0};
+    uint32_t cap = n->n_ports;
+    struct host_port *ports = arena_memdup(b->a, n->ports, n->n_ports * sizeof(*ports));
+    for (uint32_t i = 0; i < b->out->n_daemonsets; i++) {
+        const struct pod_class *cls = b->out->daemonsets[i]->cls;
+        bool here = false;
+        for (uint32_t r = 0; !here && r < (cls->n_required ? cls->n_required : 1); r++) {
+            struct arena_mark mark = arena_mark(b->a);
+            struct reqset want;
+            here = want_build(b->a, b->in->syms, cls, cls->n_required ? &cls->required[r] : NULL,
+                              NULL, &want) &&
+                   want_met(b->a, b->in->syms, &n->labels, &want);
+            arena_rewind(b->a, mark);
+        }
+        if (!here || taints_refuse(&n->taints, &cls->tolerations, false) != NULL) {
+            continue;
+        }
+        sum = resources_add(b->a, &sum, &cls->requests, 1);
+        for (uint32_t p = 0; p < cls->n_host_ports; p++) {
+            ARENA_GROW(b->a, ports, n->n_ports, cap);
+            ports[n->n_ports++] = cls->host_ports[p];
+        }
+    }
+    n->ports = ports;
+    return sum;
+}
+
+static void room(struct builder *b, struct snapshot_node *n)
+{
+    static const struct resources none;
+    const struct resources *requested = n->usage ? &n->usage->requested : &none;
+    const struct resources *daemons = n->usage ? &n->usage->daemon_requested : &none;
+    if (n->usage != NULL) {
+        n->ports = n->usage->host_ports;
+        n->n_ports = n->usage->n_host_ports;
+    }
+    if (n->node == NULL && !n->launched) {
+        planned(b, n);
+        return;
+    }
+    struct resources expected = daemonsets_here(b, n);
+    struct resources to_come = resources_add(b->a, &expected, daemons, -1);
+    to_come = resources_max(b->a, &to_come, &none);
+    n->free = resources_add(b->a, &n->allocatable, requested, -1);
+    n->free = resources_add(b->a, &n->free, &to_come, -1);
+}
+
+/* Until it registers, the claim speaks for the node; until it initializes, where the node is
+ * silent. A node that is not ours speaks for itself at once. */
+static void join(struct builder *b, struct snapshot_node *n)
+{
+    const struct node *node = n->node;
+    const struct nodeclaim *nc = n->claim;
+    sym reg = node ? labels_get(&node->m.labels, L_REGISTERED) : SYM_NONE;
+    sym init = node ? labels_get(&node->m.labels, L_INITIALIZED) : SYM_NONE;
+    bool ours = nc != NULL || n->pool != NULL;
+    bool registered = node != NULL && (nc == NULL || reg == V_TRUE);
+    n->initialized = node != NULL && (!ours || init == V_TRUE);
+    n->launched = node != NULL || (nc->provider_id != NULL && nc->provider_id[0] != '\0') ||
+                  condition_true(&nc->conditions, "Launched");
+    n->labels = registered ? labels_reqs(b->a, &node->m.labels)
+                           : claim_labels(b->a, b->in->syms, nc);
+    if (!registered) {
+        n->taints = nc->taints;
+    } else {
+        n->taints = n->initialized ? node->taints : starting_taints(b, n);
+    }
+    if (node != NULL) {
+        n->capacity = node->capacity;
+        n->allocatable = node->allocatable;
+    }
+    if (nc != NULL && !n->initialized) {
+        n->capacity = filled(b, &n->capacity, &nc->capacity);
+        n->allocatable = filled(b, &n->allocatable, &nc->allocatable);
+    }
+    bool lost = node == NULL && condition_true(&nc->conditions, "Registered");
+    n->leaving = is_leaving(b->in->syms, node, nc);
+    n->target = !n->leaving && !lost && !(node != NULL && node->unschedulable);
+    room(b, n);
+}
+
+static void count_in_pool(struct builder *b, const struct snapshot_node *n)
+{
+    if (n->pool == NULL || n->leaving) {
+        return;
+    }
+    struct snapshot_pool *p = &b->pools[n->pool - b->pools];
+    p->in_use = resources_add(b->a, &p->in_use, &n->capacity, 1);
+    p->nodes_in_use++;
+}
+
+/* ---- all nodes ------------------------------------------------------------------------------- */
+
+static void index_nodes(struct builder *b)
+{
+    b->by_provider = ARENA_NEW_N(b->a, const struct node *, b->in->n_nodes);
+    for (uint32_t i = 0; i < b->in->n_nodes; i++) {
+        const struct node *n = b->in->nodes[i];
+        if (n->provider_id != NULL && n->provider_id[0] != '\0') {
+            b->by_provider[b->n_by_provider++] = n;
+        }
+    }
+    if (b->n_by_provider > 0) {
+        qsort(b->by_provider, b->n_by_provider, sizeof(*b->by_provider), cmp_provider);
+    }
+}
+
+static const struct node *node_of(const struct builder *b, const char *provider_id)
+{
+    uint32_t lo = 0, hi = b->n_by_provider;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (str_cmp(b->by_provider[mid]->provider_id, provider_id) < 0) {
+            lo = mid + 1;
+        } else {
+            hi = mid;
+        }
+    }
+    bool hit = lo < b->n_by_provider && str_eq(b->by_provider[lo]->provider_id, provider_id);
+    return hit ? b->by_provider[lo] : NULL;
+}
+
+/* Where a node stands in the input: nodes are compared by address, so the index is sorted by it. */
+struct place {
+    uintptr_t node;
+    uint32_t at;
+};
+
+static int cmp_place(const void *x, const void *y)
+{
+    uintptr_t a = ((const struct place *)x)->node, b = ((const struct place *)y)->node;
+    return a < b ? -1 : a > b;
+}
+
+static struct place *index_places(const struct builder *b)
+{
+    struct place *v = ARENA_NEW_N(b->a, struct place, b->in->n_nodes);
+    for (uint32_t i = 0; i < b->in->n_nodes; i++) {
+        v[i] = (struct place){(uintptr_t)b->in->nodes[i], i};
+    }
+    if (b->in->n_nodes > 0) {
+        qsort(v, b->in->n_nodes, sizeof(*v), cmp_place);
+    }
+    return v;
+}
+
+static void add_claims(struct builder *b)
+{
+    const struct snapshot_in *in = b->in;
+    const struct nodeclaim **claims = sorted(b->a, in->claims, in->n_claims, cmp_claim);
+    const struct place *places = index_places(b);
+    for (uint32_t i = 0; i < in->n_claims; i++) {
+        const struct nodeclaim *nc = claims[i];
+        struct snapshot_node *n = &b->nodes[b->n_nodes++];
+        *n = (struct snapshot_node){.name = nc->m.name, .claim = nc};
+        n->pool = pool_named(b, nc->pool);
+        bool launched = nc->provider_id != NULL && nc->provider_id[0] != '\0';
+        const struct node *node = launched ? node_of(b, nc->provider_id) : NULL;
+        if (node == NULL) {
+            continue;
+        }
+        struct place key = {(uintptr_t)node, 0};
+        const struct place *at = bsearch(&key, places, in->n_nodes, sizeof(key), cmp_place);
+        if (!b->joined[at->at]) {
+            b->joined[at->at] = true;
+            n->node = node;
+            n->name = node->m.name;
+            n->usage = in->usage ? in->usage[at->at] : NULL;
+        }
+    }
+}
+
+static void add_unclaimed(struct builder *b)
+{
+    const struct snapshot_in *in = b->in;
+    for (uint32_t i = 0; i < in->n_nodes; i++) {
+        if (b->joined[i]) {
+            continue;
+        }
+        const struct node *node = in->nodes[i];
+        sym pool = labels_get(&node->m.labels, L_NODEPOOL);
+        struct snapshot_node *n = &b->nodes[b->n_nodes++];
+        *n = (struct snapshot_node){.name = node->m.name,
+                                    .node = node,
+                                    .pool = pool ? pool_named(b, sym_str(in->syms, pool)) : NULL,
+                                    .usage = in->usage ? in->usage[i] : NULL};
+    }
+}
+
+static void build_nodes(struct builder *b)
+{
+    uint32_t max = b->in->n_nodes + b->in->n_claims;
+    b->nodes = ARENA_NEW_N(b->a, struct snapshot_node, max);
+    b->joined = ARENA_NEW_N(b->a, bool, b->in->n_nodes);
+    index_nodes(b);
+    add_claims(b);
+    add_unclaimed(b);
+    for (uint32_t i = 0; i < b->n_nodes; i++) {
+        join(b, &b->nodes[i]);
+        count_in_pool(b, &b->nodes[i]);
+        b->out->n_initialized += b->nodes[i].initialized;
+    }
+    if (b->n_nodes > 0) {
+        qsort(b->nodes, b->n_nodes, sizeof(*b->nodes), cmp_node);
+    }
+    b->out->nodes = b->nodes;
+    b->out->n_nodes = b->n_nodes;
+}
+
+/* ---- pods ------------------------------------------------------------------------------------ */
+
+static const struct snapshot_node *find_in(const struct snapshot_node *v, uint32_t n,
+                                           const char *name)
+{
+    uint32_t lo = 0, hi = n;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (str_cmp(v[mid].name, name) < 0) {
+            lo = mid + 1;
+        } else {
+            hi = mid;
+        }
+    }
+    return lo < n && str_eq(v[lo].name, name) ? &v[lo] : NULL;
+}
+
+static const struct snapshot_node *find_named(const struct snapshot *s, const char *name)
+{
+    const struct snapshot_node *n = find_in(s->nodes, s->n_initialized, name);
+    return n ? n : find_in(s->nodes + s->n_initialized, s->n_nodes - s->n_initialized, name);
+}
+
+static bool to_place(const struct snapshot *s, const struct pod *p)
+{
+    if (p->node_name == NULL || p->node_name[0] == '\0') {
+        return pod_provisionable(p);
+    }
+    const struct snapshot_node *n = pod_reschedulable(p) ? find_named(s, p->node_name) : NULL;
+    return n != NULL && n->node != NULL && n->leaving;
+}
+
+static void build_pods(struct builder *b)
+{
+    const struct pod **v = ARENA_NEW_N(b->a, const struct pod *, b->in->n_pods);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < b->in->n_pods; i++) {
+        if (to_place(b->out, b->in->pods[i])) {
+            v[n++] = b->in->pods[i];
+        }
+    }
+    if (n > 0) {
+        qsort(v, n, sizeof(*v), cmp_pod);
+    }
+    b->out->pods = v;
+    b->out->n_pods = n;
+}
+
+void snapshot_build(struct arena *a, const struct snapshot_in *in, struct snapshot *ret)
+{
+    struct builder b = {.a = a, .in = in, .out = ret};
+    *ret = (struct snapshot){.now_ns = in->now_ns, .syms = in->syms};
+    ret->daemonsets = sorted(a, in->daemonsets, in->n_daemonsets, cmp_daemonset);
+    ret->n_daemonsets = in->n_daemonsets;
+    build_pools(&b);
+    ret->pools = b.pools;
+    ret->n_pools = in->n_pools;
+    build_nodes(&b);
+    build_pods(&b);
+}
+
+const struct snapshot_node *snapshot_find(const struct snapshot *s, const char *name)
+{
+    const struct snapshot_node *n = find_named(s, name);
+    for (uint32_t i = 0; n == NULL && i < s->n_nodes; i++) {
+        if (s->nodes[i].claim != NULL && str_eq(s->nodes[i].claim->m.name, name)) {
+            n = &s->nodes[i];
+        }
+    }
+    return n;
+}
+
+const struct snapshot_pool *snapshot_pool_find(const struct snapshot *s, const char *name)
+{
+    for (uint32_t i = 0; i < s->n_pools; i++) {
+        if (str_eq(s->pools[i].np->m.name, name)) {
+            return &s->pools[i];
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,34 @@
+/*
+ * want.h - what a pod class asks of a node's labels.
+ *
+ * A class has a selector, required terms (one of which must hold) and preferred ones (karpenter-core.md
+ * §2.5). A want is one way through them: the selector, at most one required and one preferred term,
+ * as one requirement set.
+ */
+#ifndef KARP_CORE_WANT_H
+#define KARP_CORE_WANT_H
+
+#include "model.h"
+
+/*
+ * selector ∩ required ∩ preferred (both may be NULL). False if nothing can meet it: a term that the
+ * core does not take, or two rules for one label without a common value. (Karpenter reads the latter
+ * as "the label must not exist"; that is not what was asked.)
+ */
+bool want_build(struct arena *a, const struct symtab *t, const struct pod_class *cls,
+                const struct affinity_term *required, const struct affinity_term *preferred,
+                struct reqset *ret);
+
+/*
+ * Whether a node with these labels surely meets the want: a label that is asked for must be there
+ * (no exemption for well-known ones), and every value that it can have must be allowed. Labels of a
+ * claim that was not launched are still sets; so a pod is promised only what will be true. Scratch
+ * is left as it was.
+ */
+bool want_met(struct arena *scratch, const struct symtab *t, const struct reqset *labels,
+              const struct reqset *want);
+
+/* NotIn or DoesNotExist without bounds: a missing label meets it. */
+bool want_negative(const struct req *r);
+
+#endif

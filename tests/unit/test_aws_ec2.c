@@ -1,0 +1,762 @@
+/* test_aws_ec2.c - EC2's calls: the exact form, and what is read from answers (aws/ec2.h) */
+#include "common/aws/ec2.h"
+#include "unit.h"
+
+#define V "&Version=2016-11-15"
+#define STRINGS(...)                                                                               \
+    {                                                                                              \
+        (const char *const[]){__VA_ARGS__}, ARRAY_LEN(((const char *const[]){__VA_ARGS__}))        \
+    }
+
+static const struct ec2_tag two_tags[] = {{"karpenter.sh/nodepool", "default"}, {"Name", ""}};
+static const struct ec2_filter two_filters[] = {
+    {"tag:karpenter.sh/discovery", STRINGS("demo", "other")},
+    {"tag-key", STRINGS("karpenter.sh/nodepool")},
+};
+#define TWO_FILTERS                                                                                \
+    {                                                                                              \
+        two_filters, 2                                                                             \
+    }
+#define FORM_FILTERS                                                                               \
+    "&Filter.1.Name=tag%3Akarpenter.sh%2Fdiscovery&Filter.1.Value.1=demo&Filter.1.Value.2=other"   \
+    "&Filter.2.Name=tag-key&Filter.2.Value.1=karpenter.sh%2Fnodepool"
+
+/* ---- encoding -------------------------------------------------------------------------------- */
+
+static void fleet(struct form *f)
+{
+    static const struct ec2_override overrides[] = {
+        {"m5.large", "subnet-1", "eu-west-1a", "ami-1", 96000000000},
+        {"c5.large", NULL, "eu-west-1b", NULL, -1},
+    };
+    static const struct ec2_fleet_config configs[] = {
+        {.template_name = "karpenter.k8s.aws/1", .overrides = overrides, .n_overrides = 2},
+        {.template_id = "lt-2", .template_version = "3", .overrides = overrides, .n_overrides = 1},
+    };
+    static const struct ec2_tag_spec specs[] = {
+        {"instance", {two_tags, 2}},
+        {"volume", {NULL, 0}},
+        {"fleet", {two_tags, 1}},
+    };
+    const struct ec2_create_fleet req = {
+        .client_token = "tok-1",
+        .context = "ctx",
+        .target_type = "spot",
+        .target_capacity = 1,
+        .spot_strategy = "price-capacity-optimized",
+        .on_demand_strategy = "lowest-price",
+        .configs = configs,
+        .n_configs = 2,
+        .tags = {specs, 3},
+    };
+    ec2_encode_create_fleet(f, &req);
+}
+
+static void fleet_probe(struct form *f)
+{
+    const struct ec2_create_fleet req = {
+        .dry_run = true,
+        .target_type = "reserved-capacity",
+        .target_capacity = 2,
+        .reservation_types = STRINGS("interruptible-capacity-reservation"),
+    };
+    ec2_encode_create_fleet(f, &req);
+}
+
+static void template_al2023(struct form *f)
+{
+    static const struct ec2_block_device device = {
+        .device_name = "/dev/xvda",
+        .volume_type = "gp3",
+        .size_gib = 20,
+        .encrypted = 1,
+        .delete_on_termination = 1,
+    };
+    const struct ec2_interface interface = {
+        .group_ids = STRINGS("sg-1", "sg-2"),
+        .associate_public_ip = -1,
+        .primary_ipv6 = -1,
+        .ipv4_prefixes = -1,
+        .ipv6_prefixes = -1,
+        .ipv6_addresses = -1,
+    };
+    static const struct ec2_tag_spec own = {"launch-template", {two_tags, 1}};
+    static const struct ec2_tag_spec data[] = {
+        {"network-interface", {two_tags, 1}},
+        {"spot-instances-request", {two_tags, 1}},
+    };
+    const struct ec2_create_template req = {
+        .client_token = "tok-2",
+        .name = "karpenter.k8s.aws/77",
+        .tags = {&own, 1},
+        .image_id = "ami-1",
+        .user_data_b64 = "TUlNRQ==",
+        .instance_profile = "KarpenterNode",
+        .monitoring = 0,
+        .devices = &device,
+        .n_devices = 1,
+        .metadata = {"enabled", "required", "disabled", "disabled", 1},
+        .interfaces = &interface,
+        .n_interfaces = 1,
+        .tenancy = "default",
+        .reservation_preference = "none",
+        .data_tags = {data, 2},
+    };
+    ec2_encode_create_template(f, &req);
+}
+
+static void template_everything(struct form *f)
+{
+    static const struct ec2_block_device device = {
+        .device_name = "/dev/sdb",
+        .volume_type = "io2",
+        .kms_key_id = "key",
+        .snapshot_id = "snap-1",
+        .iops = 3000,
+        .throughput = 250,
+        .init_rate = 100,
+        .encrypted = 0,
+        .delete_on_termination = -1,
+    };
+    static const struct ec2_interface interface = {
+        .card_index = 1,
+        .device_index = 2,
+        .send_card_index = true,
+        .type = "efa-only",
+        .associate_public_ip = 0,
+        .primary_ipv6 = 1,
+        .ipv4_prefixes = 3,
+        .ipv6_prefixes = 4,
+        .ipv6_addresses = 5,
+        .tcp_established_s = 60,
+        .udp_stream_s = 61,
+        .udp_s = 30,
+    };
+    const struct ec2_create_template req = {
+        .name = "n",
+        .dry_run = true,
+        .monitoring = 1,
+        .devices = &device,
+        .n_devices = 1,
+        .interfaces = &interface,
+        .n_interfaces = 1,
+        .placement_group_id = "pg-1",
+        .partition = 2,
+        .reservation_preference = "capacity-reservations-only",
+        .reservation_id = "cr-1",
+        .market_type = "capacity-block",
+        .nested_virtualization = "enabled",
+        .enclave = true,
+    };
+    ec2_encode_create_template(f, &req);
+}
+
+static void describe_templates(struct form *f)
+{
+    const struct ec2_describe_templates req = {
+        .names = STRINGS("a/1", "b"),
+        .ids = STRINGS("lt-1"),
+        .filters = TWO_FILTERS,
+        .max_results = EC2_PAGE_TEMPLATES,
+        .next_token = "t+/=",
+    };
+    ec2_encode_describe_templates(f, &req);
+}
+
+static void delete_by_name(struct form *f)
+{
+    ec2_encode_delete_template(f, "n/1", "lt-1");
+}
+
+static void delete_by_id(struct form *f)
+{
+    ec2_encode_delete_template(f, NULL, "lt-1");
+}
+
+static void instances_by_id(struct form *f)
+{
+    const struct ec2_describe_instances req = {.ids = STRINGS("i-1", "i-2")};
+    ec2_encode_describe_instances(f, &req);
+}
+
+static void instances_by_filter(struct form *f)
+{
+    const struct ec2_describe_instances req = {
+        .filters = TWO_FILTERS, .max_results = EC2_PAGE_INSTANCES, .next_token = "n"};
+    ec2_encode_describe_instances(f, &req);
+}
+
+static void terminate(struct form *f)
+{
+    const struct ec2_strings ids = STRINGS("i-1", "i-2");
+    ec2_encode_terminate_instances(f, &ids);
+}
+
+static void tag(struct form *f)
+{
+    const struct ec2_strings ids = STRINGS("i-1");
+    const struct ec2_tags tags = {two_tags, 2};
+    ec2_encode_create_tags(f, &ids, &tags);
+}
+
+static void subnets(struct form *f)
+{
+    const struct ec2_describe req = {
+        .ids = STRINGS("subnet-1"), .filters = TWO_FILTERS, .max_results = 500, .next_token = "n"};
+    ec2_encode_describe_subnets(f, &req);
+}
+
+static void groups(struct form *f)
+{
+    const struct ec2_describe req = {.ids = STRINGS("sg-1"), .names = STRINGS("nodes")};
+    ec2_encode_describe_groups(f, &req);
+}
+
+static void images(struct form *f)
+{
+    const struct ec2_describe req = {
+        .ids = STRINGS("ami-1"),
+        .owners = STRINGS("self", "amazon"),
+        .include_deprecated = true,
+        .max_results = EC2_PAGE_IMAGES,
+    };
+    ec2_encode_describe_images(f, &req);
+}
+
+static void offerings(struct form *f)
+{
+    ec2_encode_describe_offerings(f, NULL, EC2_PAGE_OFFERINGS, "n");
+}
+
+static void spot_prices(struct form *f)
+{
+    const struct ec2_describe_spot_prices req = {
+        .start_wall_ns = INT64_C(1767603600) * 1000000000, .max_results = 2000, .next_token = "n"};
+    ec2_encode_describe_spot_prices(f, &req);
+}
+
+static void spot_prices_of(struct form *f)
+{
+    const struct ec2_describe_spot_prices req = {
+        .start_wall_ns = INT64_C(1767603600) * 1000000000,
+        .products = STRINGS("Windows"),
+        .instance_types = STRINGS("m5.large"),
+    };
+    ec2_encode_describe_spot_prices(f, &req);
+}
+
+#define LTD "&LaunchTemplateData."
+#define LTC "&LaunchTemplateConfigs."
+static const struct {
+    void (*encode)(struct form *f);
+    const char *form;
+} forms[] = {
+    {fleet,
+     "Action=CreateFleet" V "&ClientToken=tok-1&Type=instant&Context=ctx"
+     "&SpotOptions.AllocationStrategy=price-capacity-optimized"
+     "&OnDemandOptions.AllocationStrategy=lowest-price"
+     "&TargetCapacitySpecification.TotalTargetCapacity=1"
+     "&TargetCapacitySpecification.DefaultTargetCapacityType=spot" LTC
+     "1.LaunchTemplateSpecification.LaunchTemplateName=karpenter.k8s.aws%2F1" LTC
+     "1.LaunchTemplateSpecification.Version=%24Latest" LTC "1.Overrides.1.InstanceType=m5.large" LTC
+     "1.Overrides.1.SubnetId=subnet-1" LTC "1.Overrides.1.AvailabilityZone=eu-west-1a" LTC
+     "1.Overrides.1.ImageId=ami-1" LTC "1.Overrides.1.Priority=0.096" LTC
+     "1.Overrides.2.InstanceType=c5.large" LTC "1.Overrides.2.AvailabilityZone=eu-west-1b" LTC
+     "2.LaunchTemplateSpecification.LaunchTemplateId=lt-2" LTC
+     "2.LaunchTemplateSpecification.Version=3" LTC "2.Overrides.1.InstanceType=m5.large" LTC
+     "2.Overrides.1.SubnetId=subnet-1" LTC "2.Overrides.1.AvailabilityZone=eu-west-1a" LTC
+     "2.Overrides.1.ImageId=ami-1" LTC "2.Overrides.1.Priority=0.096"
+     "&TagSpecification.1.ResourceType=instance"
+     "&TagSpecification.1.Tag.1.Key=karpenter.sh%2Fnodepool&TagSpecification.1.Tag.1.Value=default"
+     "&TagSpecification.1.Tag.2.Key=Name&TagSpecification.1.Tag.2.Value="
+     "&TagSpecification.2.ResourceType=fleet"
+     "&TagSpecification.2.Tag.1.Key=karpenter.sh%2Fnodepool"
+     "&TagSpecification.2.Tag.1.Value=default"},
+    {fleet_probe, "Action=CreateFleet" V "&DryRun=true&Type=instant"
+                  "&ReservedCapacityOptions.ReservationType.1=interruptible-capacity-reservation"
+                  "&TargetCapacitySpecification.TotalTargetCapacity=2"
+                  "&TargetCapacitySpecification.DefaultTargetCapacityType=reserved-capacity"},
+    {template_al2023,
+     "Action=CreateLaunchTemplate" V "&ClientToken=tok-2"
+     "&LaunchTemplateName=karpenter.k8s.aws%2F77&TagSpecification.1.ResourceType=launch-template"
+     "&TagSpecification.1.Tag.1.Key=karpenter.sh%2Fnodepool"
+     "&TagSpecification.1.Tag.1.Value=default" LTD "ImageId=ami-1" LTD "UserData=TUlNRQ%3D%3D" LTD
+     "IamInstanceProfile.Name=KarpenterNode" LTD "Monitoring.Enabled=false" LTD
+     "BlockDeviceMapping.1.DeviceName=%2Fdev%2Fxvda" LTD
+     "BlockDeviceMapping.1.Ebs.Encrypted=true" LTD
+     "BlockDeviceMapping.1.Ebs.DeleteOnTermination=true" LTD
+     "BlockDeviceMapping.1.Ebs.VolumeSize=20" LTD "BlockDeviceMapping.1.Ebs.VolumeType=gp3" LTD
+     "NetworkInterface.1.DeviceIndex=0" LTD "NetworkInterface.1.SecurityGroupId.1=sg-1" LTD
+     "NetworkInterface.1.SecurityGroupId.2=sg-2" LTD "MetadataOptions.HttpTokens=required" LTD
+     "MetadataOptions.HttpPutResponseHopLimit=1" LTD "MetadataOptions.HttpEndpoint=enabled" LTD
+     "MetadataOptions.HttpProtocolIpv6=disabled" LTD
+     "MetadataOptions.InstanceMetadataTags=disabled" LTD "Placement.Tenancy=default" LTD
+     "CapacityReservationSpecification.CapacityReservationPreference=none" LTD
+     "TagSpecification.1.ResourceType=network-interface" LTD
+     "TagSpecification.1.Tag.1.Key=karpenter.sh%2Fnodepool" LTD
+     "TagSpecification.1.Tag.1.Value=default" LTD
+     "TagSpecification.2.ResourceType=spot-instances-request" LTD
+     "TagSpecification.2.Tag.1.Key=karpenter.sh%2Fnodepool" LTD
+     "TagSpecification.2.Tag.1.Value=default"},
+    {template_everything,
+     "Action=CreateLaunchTemplate" V "&DryRun=true&LaunchTemplateName=n" LTD
+     "Monitoring.Enabled=true" LTD "BlockDeviceMapping.1.DeviceName=%2Fdev%2Fsdb" LTD
+     "BlockDeviceMapping.1.Ebs.Encrypted=false" LTD "BlockDeviceMapping.1.Ebs.Iops=3000" LTD
+     "BlockDeviceMapping.1.Ebs.KmsKeyId=key" LTD "BlockDeviceMapping.1.Ebs.SnapshotId=snap-1" LTD
+     "BlockDeviceMapping.1.Ebs.VolumeType=io2" LTD "BlockDeviceMapping.1.Ebs.Throughput=250" LTD
+     "BlockDeviceMapping.1.Ebs.VolumeInitializationRate=100" LTD
+     "NetworkInterface.1.AssociatePublicIpAddress=false" LTD "NetworkInterface.1.DeviceIndex=2" LTD
+     "NetworkInterface.1.NetworkCardIndex=1" LTD "NetworkInterface.1.InterfaceType=efa-only" LTD
+     "NetworkInterface.1.Ipv4PrefixCount=3" LTD "NetworkInterface.1.Ipv6PrefixCount=4" LTD
+     "NetworkInterface.1.Ipv6AddressCount=5" LTD "NetworkInterface.1.PrimaryIpv6=true" LTD
+     "NetworkInterface.1.ConnectionTrackingSpecification.TcpEstablishedTimeout=60" LTD
+     "NetworkInterface.1.ConnectionTrackingSpecification.UdpStreamTimeout=61" LTD
+     "NetworkInterface.1.ConnectionTrackingSpecification.UdpTimeout=30" LTD
+     "Placement.GroupId=pg-1" LTD "Placement.PartitionNumber=2" LTD
+     "CapacityReservationSpecification.CapacityReservationPreference"
+     "=capacity-reservations-only" LTD
+     "CapacityReservationSpecification.CapacityReservationTarget.CapacityReservationId=cr-1" LTD
+     "EnclaveOptions.Enabled=true" LTD "CpuOptions.NestedVirtualization=enabled" LTD
+     "InstanceMarketOptions.MarketType=capacity-block"},
+    {describe_templates,
+     "Action=DescribeLaunchTemplates" V "&LaunchTemplateId.1=lt-1&LaunchTemplateName.1=a%2F1"
+     "&LaunchTemplateName.2=b" FORM_FILTERS "&MaxResults=200&NextToken=t%2B%2F%3D"},
+    {delete_by_name, "Action=DeleteLaunchTemplate" V "&LaunchTemplateName=n%2F1"},
+    {delete_by_id, "Action=DeleteLaunchTemplate" V "&LaunchTemplateId=lt-1"},
+    {instances_by_id, "Action=DescribeInstances" V "&InstanceId.1=i-1&InstanceId.2=i-2"},
+    {instances_by_filter, "Action=DescribeInstances" V FORM_FILTERS "&MaxResults=1000&NextToken=n"},
+    {terminate, "Action=TerminateInstances" V "&InstanceId.1=i-1&InstanceId.2=i-2"},
+    {tag, "Action=CreateTags" V "&ResourceId.1=i-1&Tag.1.Key=karpenter.sh%2Fnodepool"
+          "&Tag.1.Value=default&Tag.2.Key=Name&Tag.2.Value="},
+    {subnets,
+     "Action=DescribeSubnets" V "&SubnetId.1=subnet-1" FORM_FILTERS "&MaxResults=500&NextToken=n"},
+    {groups, "Action=DescribeSecurityGroups" V "&GroupId.1=sg-1&GroupName.1=nodes"},
+    {images, "Action=DescribeImages" V "&ImageId.1=ami-1&Owner.1=self&Owner.2=amazon"
+             "&IncludeDeprecated=true&MaxResults=1000"},
+    {offerings, "Action=DescribeInstanceTypeOfferings" V
+                "&LocationType=availability-zone&MaxResults=1000&NextToken=n"},
+    {spot_prices, "Action=DescribeSpotPriceHistory" V "&StartTime=2026-01-05T09%3A00%3A00Z"
+                  "&ProductDescription.1=Linux%2FUNIX"
+                  "&ProductDescription.2=Linux%2FUNIX%20%28Amazon%20VPC%29"
+                  "&MaxResults=2000&NextToken=n"},
+    {spot_prices_of, "Action=DescribeSpotPriceHistory" V "&StartTime=2026-01-05T09%3A00%3A00Z"
+                     "&InstanceType.1=m5.large&ProductDescription.1=Windows"},
+};
+
+START_TEST(encodes)
+{
+    AUTO_FORM struct form f = {0};
+    forms[_i].encode(&f);
+    ck_assert_str_eq(f.body.p, forms[_i].form);
+    ck_assert_uint_eq(f.depth, 0);
+}
+END_TEST
+
+/* ---- parsing --------------------------------------------------------------------------------- */
+
+#define XML "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+#define NS " xmlns=\"http://ec2.amazonaws.com/doc/2016-11-15/\">\n  <requestId>r-1</requestId>\n"
+#define TAG_SET(k, v) "<tagSet><item><key>" k "</key><value>" v "</value></item></tagSet>"
+
+static struct arena arena;
+
+static void begin(void)
+{
+    arena_init(&arena, 0, 16u << 20);
+}
+
+static void end(void)
+{
+    arena_done(&arena);
+}
+
+static const char fleet_answer[] = XML
+    "<CreateFleetResponse" NS "<fleetId>fleet-1</fleetId><errorSet><item>"
+    "<launchTemplateAndOverrides><launchTemplateSpecification>"
+    "<launchTemplateId>lt-1</launchTemplateId><launchTemplateName>n/1</launchTemplateName>"
+    "<version>1</version></launchTemplateSpecification><overrides>"
+    "<instanceType>m5.large</instanceType><subnetId>subnet-a</subnetId>"
+    "<availabilityZone>eu-west-1a</availabilityZone><imageId>ami-1</imageId></overrides>"
+    "</launchTemplateAndOverrides><lifecycle>spot</lifecycle>"
+    "<errorCode>InsufficientInstanceCapacity</errorCode>"
+    "<errorMessage>no m5.large &amp; so on</errorMessage></item></errorSet>"
+    "<fleetInstanceSet><item><launchTemplateAndOverrides><launchTemplateSpecification>"
+    "<launchTemplateId>lt-1</launchTemplateId><version>1</version></launchTemplateSpecification>"
+    "<overrides><instanceType>c5.large</instanceType><subnetId>subnet-b</subnetId>"
+    "<availabilityZone>eu-west-1b</availabilityZone>"
+    "<availabilityZoneId>euw1-az2</availabilityZoneId><maxPrice/></overrides>"
+    "</launchTemplateAndOverrides><lifecycle>spot</lifecycle>"
+    "<instanceIds><item>i-1</item><item>i-2</item></instanceIds>"
+    "<instanceType>c5.large</instanceType></item></fleetInstanceSet></CreateFleetResponse>";
+
+START_TEST(reads_fleets)
+{
+    begin();
+    struct ec2_fleet f;
+    ck_assert_int_eq(
+        ec2_parse_create_fleet(&arena, fleet_answer, sizeof(fleet_answer) - 1, &f, NULL), 0);
+    ck_assert_str_eq(f.fleet_id, "fleet-1");
+    ck_assert_uint_eq(f.n_errors, 1);
+    ck_assert_str_eq(f.errors[0].code, "InsufficientInstanceCapacity");
+    ck_assert_str_eq(f.errors[0].message, "no m5.large & so on");
+    ck_assert_str_eq(f.errors[0].lifecycle, "spot");
+    ck_assert_str_eq(f.errors[0].choice.template_name, "n/1");
+    ck_assert_str_eq(f.errors[0].choice.instance_type, "m5.large");
+    ck_assert_str_eq(f.errors[0].choice.subnet_id, "subnet-a");
+    ck_assert_str_eq(f.errors[0].choice.zone, "eu-west-1a");
+    ck_assert_str_eq(f.errors[0].choice.image_id, "ami-1");
+    ck_assert_uint_eq(f.n_instances, 1);
+    ck_assert_uint_eq(f.instances[0].ids.n, 2);
+    ck_assert_str_eq(f.instances[0].ids.v[0], "i-1");
+    ck_assert_str_eq(f.instances[0].ids.v[1], "i-2");
+    ck_assert_str_eq(f.instances[0].lifecycle, "spot");
+    ck_assert_str_eq(f.instances[0].instance_type, "c5.large");
+    ck_assert_str_eq(f.instances[0].choice.zone_id, "euw1-az2");
+    ck_assert_str_eq(f.instances[0].choice.template_id, "lt-1");
+    ck_assert_str_eq(f.instances[0].choice.template_version, "1");
+    ck_assert_ptr_null(f.instances[0].choice.template_name);
+    ck_assert_ptr_null(f.instances[0].choice.image_id);
+    end();
+}
+END_TEST
+
+static const char templates_answer[] = XML
+    "<DescribeLaunchTemplatesResponse" NS "<launchTemplates><item>"
+    "<createTime>2026-01-05T09:00:00.000Z</createTime><createdBy>arn:aws:iam::1:root</createdBy>"
+    "<defaultVersionNumber>1</defaultVersionNumber><latestVersionNumber>1</latestVersionNumber>"
+    "<launchTemplateId>lt-1</launchTemplateId><launchTemplateName>n/1</launchTemplateName>" TAG_SET(
+        "k", "v") "</item><item><launchTemplateId>lt-2</launchTemplateId>"
+                  "<launchTemplateName>n/2</launchTemplateName></item></launchTemplates>"
+                  "<nextToken>more</nextToken></DescribeLaunchTemplatesResponse>";
+
+START_TEST(reads_templates)
+{
+    begin();
+    struct ec2_templates t;
+    ck_assert_int_eq(ec2_parse_describe_templates(&arena, templates_answer,
+                                                  sizeof(templates_answer) - 1, &t, NULL),
+                     0);
+    ck_assert_uint_eq(t.n, 2);
+    ck_assert_str_eq(t.v[0].id, "lt-1");
+    ck_assert_str_eq(t.v[0].name, "n/1");
+    ck_assert_int_eq(t.v[0].created_wall_ns, INT64_C(1767603600) * 1000000000);
+    ck_assert_str_eq(ec2_tag(&t.v[0].tags, "k"), "v");
+    ck_assert_ptr_null(ec2_tag(&t.v[0].tags, "K"));
+    ck_assert_int_eq(t.v[1].created_wall_ns, 0);
+    ck_assert_uint_eq(t.v[1].tags.n, 0);
+    ck_assert_str_eq(t.next_token, "more");
+    end();
+}
+END_TEST
+
+START_TEST(reads_one_template)
+{
+    static const char made[] = XML "<CreateLaunchTemplateResponse" NS "<launchTemplate>"
+                                   "<launchTemplateId>lt-1</launchTemplateId>"
+                                   "<launchTemplateName>n</launchTemplateName></launchTemplate>"
+                                   "</CreateLaunchTemplateResponse>";
+    static const char gone[] = XML "<DeleteLaunchTemplateResponse" NS "<launchTemplate>"
+                                   "<launchTemplateId>lt-2</launchTemplateId>"
+                                   "<launchTemplateName>m</launchTemplateName></launchTemplate>"
+                                   "</DeleteLaunchTemplateResponse>";
+    begin();
+    struct ec2_template t;
+    ck_assert_int_eq(ec2_parse_create_template(&arena, made, sizeof(made) - 1, &t, NULL), 0);
+    ck_assert_str_eq(t.id, "lt-1");
+    ck_assert_int_eq(ec2_parse_delete_template(&arena, gone, sizeof(gone) - 1, &t, NULL), 0);
+    ck_assert_str_eq(t.id, "lt-2");
+    ck_assert_str_eq(t.name, "m");
+    end();
+}
+END_TEST
+
+static const char instances_answer[] =
+    XML "<DescribeInstancesResponse" NS "<reservationSet><item><reservationId>r-1</reservationId>"
+        "<ownerId>111122223333</ownerId><groupSet/><instancesSet><item>"
+        "<instanceId>i-1</instanceId><imageId>ami-1</imageId>"
+        "<instanceState><code>16</code><name>running</name></instanceState>"
+        "<privateDnsName>ip-10-0-0-5.eu-west-1.compute.internal</privateDnsName>"
+        "<instanceType>m5.large</instanceType><launchTime>2026-01-05T09:00:00.000Z</launchTime>"
+        "<placement><availabilityZone>eu-west-1a</availabilityZone>"
+        "<availabilityZoneId>euw1-az1</availabilityZoneId><groupName/><groupId>pg-1</groupId>"
+        "<partitionNumber>3</partitionNumber><tenancy>default</tenancy></placement>"
+        "<subnetId>subnet-1</subnetId><vpcId>vpc-1</vpcId>"
+        "<privateIpAddress>10.0.0.5</privateIpAddress>"
+        "<groupSet><item><groupId>sg-1</groupId><groupName>a</groupName></item>"
+        "<item><groupId>sg-2</groupId><groupName>b</groupName></item></groupSet>"
+        "<instanceLifecycle>spot</instanceLifecycle>"
+        "<spotInstanceRequestId>sir-1</spotInstanceRequestId><clientToken>tok</clientToken>"
+        "<tagSet><item><key>karpenter.sh/nodepool</key><value>default</value></item>"
+        "<item><key>Name</key><value/></item></tagSet>"
+        "<networkInterfaceSet><item><networkInterfaceId>eni-1</networkInterfaceId>"
+        "<interfaceType>interface</interfaceType></item></networkInterfaceSet>"
+        "<iamInstanceProfile><arn>arn:aws:iam::1:instance-profile/p</arn><id>A</id>"
+        "</iamInstanceProfile></item></instancesSet></item>"
+        "<item><reservationId>r-2</reservationId><instancesSet><item><instanceId>i-2</instanceId>"
+        "<instanceState><code>48</code><name>terminated</name></instanceState>"
+        "<stateReason><code>Client.UserInitiatedShutdown</code><message>by user</message>"
+        "</stateReason><capacityReservationId>cr-1</capacityReservationId>"
+        "<capacityReservationSpecification><capacityReservationPreference>open"
+        "</capacityReservationPreference></capacityReservationSpecification></item><item>"
+        "<instanceId>i-3</instanceId><instanceState><name>pending</name></instanceState></item>"
+        "</instancesSet></item></reservationSet><nextToken>page-2</nextToken>"
+        "</DescribeInstancesResponse>";
+
+static void check_first_instance(const struct ec2_instance *i)
+{
+    ck_assert_str_eq(i->id, "i-1");
+    ck_assert_str_eq(i->image_id, "ami-1");
+    ck_assert_str_eq(i->type, "m5.large");
+    ck_assert_str_eq(i->state, "running");
+    ck_assert_str_eq(i->lifecycle, "spot");
+    ck_assert_str_eq(i->spot_request_id, "sir-1");
+    ck_assert_str_eq(i->client_token, "tok");
+    ck_assert_str_eq(i->zone, "eu-west-1a");
+    ck_assert_str_eq(i->zone_id, "euw1-az1");
+    ck_assert_str_eq(i->tenancy, "default");
+    ck_assert_str_eq(i->placement_group_id, "pg-1");
+    ck_assert_int_eq(i->partition, 3);
+    ck_assert_str_eq(i->subnet_id, "subnet-1");
+    ck_assert_str_eq(i->vpc_id, "vpc-1");
+    ck_assert_str_eq(i->private_ip, "10.0.0.5");
+    ck_assert_str_eq(i->private_dns_name, "ip-10-0-0-5.eu-west-1.compute.internal");
+    ck_assert_str_eq(i->iam_profile_arn, "arn:aws:iam::1:instance-profile/p");
+    ck_assert_int_eq(i->launch_wall_ns, INT64_C(1767603600) * 1000000000);
+    ck_assert_uint_eq(i->group_ids.n, 2);
+    ck_assert_str_eq(i->group_ids.v[1], "sg-2");
+    ck_assert_uint_eq(i->interface_types.n, 1);
+    ck_assert_str_eq(i->interface_types.v[0], "interface");
+    ck_assert_uint_eq(i->tags.n, 2);
+    ck_assert_str_eq(ec2_tag(&i->tags, "Name"), "");
+}
+
+START_TEST(reads_instances)
+{
+    begin();
+    struct ec2_instances got;
+    ck_assert_int_eq(ec2_parse_describe_instances(&arena, instances_answer,
+                                                  sizeof(instances_answer) - 1, &got, NULL),
+                     0);
+    ck_assert_uint_eq(got.n, 3);
+    check_first_instance(&got.v[0]);
+    ck_assert_str_eq(got.v[1].id, "i-2");
+    ck_assert_str_eq(got.v[1].state_reason_code, "Client.UserInitiatedShutdown");
+    ck_assert_str_eq(got.v[1].state_reason, "by user");
+    ck_assert_str_eq(got.v[1].reservation_id, "cr-1");
+    ck_assert_str_eq(got.v[1].reservation_preference, "open");
+    ck_assert_ptr_null(got.v[1].spot_request_id);
+    ck_assert_ptr_null(got.v[1].lifecycle);
+    ck_assert_str_eq(got.v[2].state, "pending");
+    ck_assert_int_eq(got.v[2].launch_wall_ns, 0);
+    ck_assert_str_eq(got.next_token, "page-2");
+    end();
+}
+END_TEST
+
+START_TEST(reads_terminations_and_tags)
+{
+    static const char ended[] =
+        XML "<TerminateInstancesResponse" NS "<instancesSet><item><instanceId>i-1</instanceId>"
+            "<currentState><code>32</code><name>shutting-down</name></currentState>"
+            "<previousState><code>16</code><name>running</name></previousState></item>"
+            "</instancesSet></TerminateInstancesResponse>";
+    static const char yes[] = XML "<CreateTagsResponse" NS "<return>true</return>"
+                                  "</CreateTagsResponse>";
+    static const char no[] = XML "<CreateTagsResponse" NS "<return>false</return>"
+                                 "</CreateTagsResponse>";
+    static const char silent[] = XML "<CreateTagsResponse" NS "</CreateTagsResponse>";
+    begin();
+    struct ec2_state_changes c;
+    ck_assert_int_eq(ec2_parse_terminate_instances(&arena, ended, sizeof(ended) - 1, &c, NULL), 0);
+    ck_assert_uint_eq(c.n, 1);
+    ck_assert_str_eq(c.v[0].id, "i-1");
+    ck_assert_str_eq(c.v[0].state, "shutting-down");
+    ck_assert_str_eq(c.v[0].previous, "running");
+    ck_assert_int_eq(ec2_parse_create_tags(&arena, yes, sizeof(yes) - 1, NULL), 0);
+    ck_assert_int_eq(ec2_parse_create_tags(&arena, silent, sizeof(silent) - 1, NULL), 0);
+    ck_assert_int_eq(ec2_parse_create_tags(&arena, no, sizeof(no) - 1, NULL), -1);
+    end();
+}
+END_TEST
+
+START_TEST(reads_what_a_class_selects)
+{
+    static const char s[] =
+        XML "<DescribeSubnetsResponse" NS "<subnetSet><item><subnetId>subnet-1</subnetId>"
+            "<state>available</state><vpcId>vpc-1</vpcId>"
+            "<availableIpAddressCount>4091</availableIpAddressCount>"
+            "<availabilityZone>eu-west-1a</availabilityZone>"
+            "<availabilityZoneId>euw1-az1</availabilityZoneId>"
+            "<mapPublicIpOnLaunch>true</mapPublicIpOnLaunch>" TAG_SET(
+                "k", "v") "</item></subnetSet><nextToken/></DescribeSubnetsResponse>";
+    static const char g[] =
+        XML "<DescribeSecurityGroupsResponse" NS "<securityGroupInfo><item><groupId>sg-1</groupId>"
+            "<groupName>nodes</groupName><vpcId>vpc-1</vpcId>" TAG_SET(
+                "k", "v") "</item></securityGroupInfo></DescribeSecurityGroupsResponse>";
+    static const char i[] =
+        XML "<DescribeImagesResponse" NS "<imagesSet><item><imageId>ami-1</imageId>"
+            "<imageState>available</imageState><imageOwnerId>602401143452</imageOwnerId>"
+            "<creationDate>2026-01-05T09:00:00.000Z</creationDate>"
+            "<deprecationTime>2028-01-05T09:00:00.000Z</deprecationTime>"
+            "<architecture>arm64</architecture><name>amazon-eks-node-al2023</name>"
+            "</item><item><imageId>ami-2</imageId></item></imagesSet></DescribeImagesResponse>";
+    begin();
+    struct ec2_subnets subnet;
+    ck_assert_int_eq(ec2_parse_describe_subnets(&arena, s, sizeof(s) - 1, &subnet, NULL), 0);
+    ck_assert_uint_eq(subnet.n, 1);
+    ck_assert_str_eq(subnet.v[0].zone_id, "euw1-az1");
+    ck_assert_int_eq(subnet.v[0].free_ips, 4091);
+    ck_assert(subnet.v[0].map_public_ip);
+    ck_assert_str_eq(ec2_tag(&subnet.v[0].tags, "k"), "v");
+    ck_assert_ptr_null(subnet.next_token);
+    struct ec2_groups group;
+    ck_assert_int_eq(ec2_parse_describe_groups(&arena, g, sizeof(g) - 1, &group, NULL), 0);
+    ck_assert_uint_eq(group.n, 1);
+    ck_assert_str_eq(group.v[0].name, "nodes");
+    ck_assert_str_eq(group.v[0].vpc_id, "vpc-1");
+    struct ec2_images image;
+    ck_assert_int_eq(ec2_parse_describe_images(&arena, i, sizeof(i) - 1, &image, NULL), 0);
+    ck_assert_uint_eq(image.n, 2);
+    ck_assert_str_eq(image.v[0].architecture, "arm64");
+    ck_assert_str_eq(image.v[0].name, "amazon-eks-node-al2023");
+    ck_assert_int_eq(image.v[0].created_wall_ns, INT64_C(1767603600) * 1000000000);
+    ck_assert_int_gt(image.v[0].deprecated_wall_ns, image.v[0].created_wall_ns);
+    ck_assert_int_eq(image.v[1].deprecated_wall_ns, 0);
+    end();
+}
+END_TEST
+
+START_TEST(reads_offerings_and_prices)
+{
+    static const char o[] =
+        XML "<DescribeInstanceTypeOfferingsResponse" NS "<instanceTypeOfferingSet>"
+            "<item><instanceType>m5.large</instanceType><location>eu-west-1a</location>"
+            "<locationType>availability-zone</locationType></item></instanceTypeOfferingSet>"
+            "<nextToken>n</nextToken></DescribeInstanceTypeOfferingsResponse>";
+    static const char p[] =
+        XML "<DescribeSpotPriceHistoryResponse" NS "<spotPriceHistorySet>"
+            "<item><instanceType>m5.large</instanceType>"
+            "<productDescription>Linux/UNIX</productDescription><spotPrice>0.035700</spotPrice>"
+            "<timestamp>2026-01-05T09:00:00.000Z</timestamp>"
+            "<availabilityZone>eu-west-1a</availabilityZone></item>"
+            "<item><instanceType>m5.large</instanceType><spotPrice>-1</spotPrice>"
+            "<availabilityZone>eu-west-1b</availabilityZone></item>"
+            "<item><instanceType>m5.large</instanceType><spotPrice>0.0</spotPrice>"
+            "<availabilityZone>eu-west-1b</availabilityZone></item>"
+            "<item><spotPrice>0.1</spotPrice></item></spotPriceHistorySet><nextToken></nextToken>"
+            "</DescribeSpotPriceHistoryResponse>";
+    begin();
+    struct ec2_offerings off;
+    ck_assert_int_eq(ec2_parse_describe_offerings(&arena, o, sizeof(o) - 1, &off, NULL), 0);
+    ck_assert_uint_eq(off.n, 1);
+    ck_assert_str_eq(off.v[0].location, "eu-west-1a");
+    ck_assert_str_eq(off.next_token, "n");
+    struct ec2_spot_prices spot;
+    ck_assert_int_eq(ec2_parse_describe_spot_prices(&arena, p, sizeof(p) - 1, &spot, NULL), 0);
+    ck_assert_uint_eq(spot.n, 1);
+    ck_assert_uint_eq(spot.n_skipped, 3);
+    ck_assert_int_eq(spot.v[0].price_pusd_h, 35700000000);
+    ck_assert_str_eq(spot.v[0].zone, "eu-west-1a");
+    ck_assert_int_eq(spot.v[0].wall_ns, INT64_C(1767603600) * 1000000000);
+    ck_assert_ptr_null(spot.next_token);
+    end();
+}
+END_TEST
+
+/* ---- what is no answer ----------------------------------------------------------------------- */
+
+static int try_fleet(const char *p, size_t n, struct err *e)
+{
+    struct ec2_fleet r;
+    return ec2_parse_create_fleet(&arena, p, n, &r, e);
+}
+
+static int try_instances(const char *p, size_t n, struct err *e)
+{
+    struct ec2_instances r;
+    return ec2_parse_describe_instances(&arena, p, n, &r, e);
+}
+
+static int try_template(const char *p, size_t n, struct err *e)
+{
+    struct ec2_template r;
+    return ec2_parse_create_template(&arena, p, n, &r, e);
+}
+
+static int try_subnets(const char *p, size_t n, struct err *e)
+{
+    struct ec2_subnets r;
+    return ec2_parse_describe_subnets(&arena, p, n, &r, e);
+}
+
+static int try_terminate(const char *p, size_t n, struct err *e)
+{
+    struct ec2_state_changes r;
+    return ec2_parse_terminate_instances(&arena, p, n, &r, e);
+}
+
+static const struct {
+    int (*parse)(const char *p, size_t n, struct err *e);
+    const char *body;
+} no_answers[] = {
+    {try_fleet, ""},
+    {try_fleet, "<DescribeInstancesResponse/>"},
+    {try_fleet, "<html><body>Service Unavailable</body></html>"},
+    {try_instances, "<DescribeInstancesResponse/>"},
+    {try_instances, "<DescribeInstancesResponse><reservationSet><item><instancesSet><item>"
+                    "<instanceId/><instanceState><name>running</name></instanceState></item>"
+                    "</instancesSet></item></reservationSet></DescribeInstancesResponse>"},
+    {try_instances, "<DescribeInstancesResponse><reservationSet><item><instancesSet><item>"
+                    "<instanceId>i-1</instanceId></item></instancesSet></item></reservationSet>"
+                    "</DescribeInstancesResponse>"},
+    {try_template, "<CreateLaunchTemplateResponse/>"},
+    {try_subnets, "<DescribeSubnetsResponse><subnetSet><item><subnetId>s</subnetId></item>"
+                  "</subnetSet></DescribeSubnetsResponse>"},
+    {try_subnets, "<DescribeSubnetsResponse><requestId>x</requestId></DescribeSubnetsResponse>"},
+    {try_terminate, "<TerminateInstancesResponse><instancesSet><item/></instancesSet>"
+                    "</TerminateInstancesResponse>"},
+};
+
+START_TEST(no_answer_is_an_error)
+{
+    begin();
+    struct err e = ERR_INIT;
+    ck_assert_int_eq(no_answers[_i].parse(no_answers[_i].body, strlen(no_answers[_i].body), &e),
+                     -1);
+    ck_assert_int_eq(e.kind, ERR_INVALID);
+    ck_assert(e.msg[0]);
+    end();
+}
+END_TEST
+
+START_TEST(empty_lists_are_answers)
+{
+    static const char none[] = "<DescribeInstancesResponse><reservationSet/>"
+                               "</DescribeInstancesResponse>";
+    begin();
+    struct ec2_instances got = {.n = 9};
+    ck_assert_int_eq(ec2_parse_describe_instances(&arena, none, sizeof(none) - 1, &got, NULL), 0);
+    ck_assert_uint_eq(got.n, 0);
+    ck_assert_ptr_null(got.next_token);
+    end();
+}
+END_TEST
+
+START_TEST(cut_short_is_never_half_an_answer)
+{
+    for (size_t n = 0; n < sizeof(instances_answer) - 1; n++) {
+        begin();
+        ck_assert_int_eq(try_instances(instances_answer, n, NULL), -1);
+        if (n < sizeof(fleet_answer) - 1) {
+            ck_assert_int_eq(try_fleet(fleet_answer, n, NULL), -1);
+        }
+        end();
+    }
+}
+END_TEST
+
+UNIT_MAIN("aws_ec2", UNIT_CASES(encodes, forms), UNIT_TEST(reads_fleets),
+          UNIT_TEST(reads_templates), UNIT_TEST(reads_one_template), UNIT_TEST(reads_instances),
+          UNIT_TEST(reads_terminations_and_tags), UNIT_TEST(reads_what_a_class_selects),
+          UNIT_TEST(reads_offerings_and_prices), UNIT_CASES(no_answer_is_an_error, no_answers),
+          UNIT_TEST(empty_lists_are_answers), UNIT_TEST(cut_short_is_never_half_an_answer))
