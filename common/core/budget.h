@@ -1,5 +1,5 @@
 /*
- * budget.h - how many nodes of a pool may leave now (karpenter-core.md §4.4).
+ * budget.h - how many nodes of a pool may leave now.
  *
  * The minimum over the pool's budgets that apply to the reason and are active now; percentages of
  * the pool's nodes round up, as Karpenter; a budget that cannot be read allows nothing.

@@ -46,7 +46,8 @@ static struct reason gate_state(const struct candidate_in *in, const struct snap
     if (n->claim == NULL || n->pool == NULL) {
         return refusal(REASON_NotManaged);
     }
-    if (n->node == NULL || !n->initialized || !condition_true(&n->claim->conditions, "Initialized")) {
+    if (n->node == NULL || !n->initialized ||
+        !condition_true(&n->claim->conditions, "Initialized")) {
         return refusal(REASON_NotInitialized);
     }
     if (n->leaving || in_command(in, n)) {
@@ -191,7 +192,8 @@ static int cmp_node(const void *x, const void *y)
 
 struct empty_plan candidate_empty_plan(struct arena *a, const struct candidate_in *in)
 {
-    const struct snapshot_node **v = ARENA_NEW_N(a, const struct snapshot_node *, in->snap->n_nodes);
+    const struct snapshot_node **v =
+        ARENA_NEW_N(a, const struct snapshot_node *, in->snap->n_nodes);
     uint32_t found = 0, kept = 0;
     for (uint32_t i = 0; i < in->snap->n_nodes; i++) {
         if (gates(in, &in->snap->nodes[i]).code == REASON_NONE) {

@@ -1,11 +1,11 @@
 /*
  * candidate.h - may this node be disrupted, and if not, what is in the way.
  *
- * Gates are tried in the order of json-output.md; the first that fails is the answer. Today's
- * reason is Empty: a node that carries no reschedulable pod, whose claim has been Consolidatable
- * (quiet for consolidateAfter), for which no pending pod is planned, and whose pool's budget has
- * room. A node with any bound pod that is neither DaemonSet's nor static is not empty, whatever
- * its disruption cost (ours: Karpenter can delete nodes whose pods all have negative cost).
+ * Gates are tried in the order of REASONS_NODE (reason.h), but UnknownFields, which pods have too,
+ * after Policy; the first that fails is the answer. Today's reason is Empty: a node that carries no
+ * reschedulable pod, whose claim has been Consolidatable (quiet for consolidateAfter), for which no
+ * pending pod is planned, and whose pool's budget has room. A node with any bound pod that is neither DaemonSet's nor static is not empty, whatever
+ * its disruption cost (Karpenter can delete nodes whose pods all have negative cost).
  */
 #ifndef KARP_CORE_CANDIDATE_H
 #define KARP_CORE_CANDIDATE_H
@@ -14,7 +14,7 @@
 
 struct candidate_in {
     const struct snapshot *snap;
-    bool (*nominated)(void *ctx, const struct snapshot_node *n); /* pods are expected on it */
+    bool (*nominated)(void *ctx, const struct snapshot_node *n);  /* pods are expected on it */
     bool (*in_command)(void *ctx, const struct snapshot_node *n); /* being removed already */
     bool (*launches_failing)(void *ctx, const struct snapshot_pool *p);
     void *ctx;

@@ -1,6 +1,6 @@
 /*
  * catalog.h - instance types as columns: the question "which types can still carry this" is a few
- * ANDs over bitsets (design: why it can be fast).
+ * ANDs over bitsets.
  *
  * A catalog is what one node class offers in one region: types with their labels, capacity and
  * allocatable. It is immutable; the agent builds a new one when the class changes. Types are sorted

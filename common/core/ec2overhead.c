@@ -1,6 +1,6 @@
 /*
  * ec2overhead.c - what a node of an EC2 type has, and what of it is left for pods: see ec2type.h,
- * formulas of aws-ec2.md §4.2 and §4.3.
+ * formulas of Karpenter's AWS provider.
  */
 #include "ec2type.h"
 

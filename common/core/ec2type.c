@@ -1,4 +1,4 @@
-/* ec2type.c - labels of EC2 types (aws-ec2.md §4.1) and their catalog, see ec2type.h */
+/* ec2type.c - labels of EC2 types and their catalog, see ec2type.h */
 #include "ec2type.h"
 
 #include "labels.h"
@@ -162,11 +162,13 @@ static void describe(struct arena *a, const struct ec2_catalog_in *in, const str
 struct catalog *ec2_catalog(struct arena *a, const struct ec2_catalog_in *in, struct err *reterr)
 {
     struct arena_mark mark = arena_mark(a);
-    struct catalog_type *types = ARENA_NEW_N(a, struct catalog_type, ec2_facts_n);
+    const struct ec2_fact *facts = in->facts ? in->facts : ec2_facts;
+    uint32_t n_facts = in->facts ? in->n_facts : ec2_facts_n;
+    struct catalog_type *types = ARENA_NEW_N(a, struct catalog_type, n_facts);
     uint32_t n = 0;
-    for (uint32_t i = 0; i < ec2_facts_n; i++) {
-        if (!in->type_wanted || in->type_wanted(in->ctx, ec2_facts[i].name)) {
-            describe(a, in, &ec2_facts[i], &types[n++]);
+    for (uint32_t i = 0; i < n_facts; i++) {
+        if (!in->type_wanted || in->type_wanted(in->ctx, facts[i].name)) {
+            describe(a, in, &facts[i], &types[n++]);
         }
     }
     struct catalog *c = catalog_new(in->syms, types, n, &in->zones, reterr);

@@ -1,10 +1,10 @@
 /*
- * ec2type.h - EC2's instance types turned into a catalog (aws-ec2.md §4).
+ * ec2type.h - EC2's instance types turned into a catalog.
  *
  * The facts are a table generated at build time from data/ (DescribeInstanceTypes, offerings per
  * region, on-demand prices); ec2type_catalog applies what the node class and the options say to
  * them: memory overhead, ENI-limited pods, kubelet reservations, storage. Every label, capacity and
- * overhead formula of the spec is here and nowhere else; the golden table of Karpenter's own
+ * overhead formula is here and nowhere else; the golden table of Karpenter's own
  * published values holds it in place (tests/unit/test_golden_catalog).
  */
 #ifndef KARP_CORE_EC2TYPE_H
@@ -79,24 +79,28 @@ struct ec2_catalog_in {
     const char *region;
     const struct ec2_class *cls;
     struct catalog_zones zones;
+    const struct ec2_fact *facts; /* NULL = the generated table */
+    uint32_t n_facts;
     bool (*type_wanted)(void *ctx, const char *name); /* NULL = all */
     ec2_observed_mem_fn observed_mem;                 /* NULL = nothing known */
     void *ctx;
 };
 
-/* False for types that cannot run what the class asks for (aws-ec2.md §4.5): they stay in the
+/* False for types that cannot run what the class asks for: they stay in the
  * catalog, because nodes of them may exist, but must get no offerings. AL2023 does not run on a1.
  */
 bool ec2_compatible(const struct ec2_fact *f, const struct ec2_class *c);
 
-/* aws-ec2.md §4.2 and §4.3. observed_mem_bytes 0 = nothing known; ext arrays are the class's own.
+/* As Karpenter's AWS provider computes them. observed_mem_bytes 0 = nothing known; ext arrays are
+ * the class's own.
  */
 struct resources ec2_capacity(const struct ec2_fact *f, const struct ec2_class *c,
                               int64_t observed_mem_bytes);
 struct resources ec2_allocatable(const struct symtab *t, const struct ec2_fact *f,
                                  const struct ec2_class *c, const struct resources *capacity);
 
-/* The catalog of all wanted types, with every label of aws-ec2.md §4.1 but the offering's.
+/* The catalog of all wanted types, with every label that Karpenter's AWS provider
+ * gives a type, but the offering's.
  * A well-known key that a type has no value for is there as DoesNotExist, as in Karpenter, so that
  * asking for it leaves the type out. a is scratch: it is as before when the call returns. */
 struct catalog *ec2_catalog(struct arena *a, const struct ec2_catalog_in *in, struct err *reterr);

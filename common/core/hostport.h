@@ -1,12 +1,13 @@
 /*
- * hostport.h - when two host ports cannot be had on one node (karpenter-core.md §2.10).
+ * hostport.h - when two host ports cannot be had on one node.
  */
 #ifndef KARP_CORE_HOSTPORT_H
 #define KARP_CORE_HOSTPORT_H
 
 #include "model.h"
 
-/* Same port and protocol, and the same address or one of them is every address ("", 0.0.0.0, ::). */
+/* Same port and protocol, and the same address or one of them is every address ("", 0.0.0.0, ::).
+ */
 bool hostport_conflict(const struct host_port *x, const struct host_port *y);
 /* The first of x that clashes with any of y, or NULL. */
 const struct host_port *hostports_clash(const struct host_port *x, uint32_t n_x,

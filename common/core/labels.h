@@ -3,7 +3,7 @@
  *
  * They are the fixed head of every symtab (labels_symtab_new), so each has a constant symbol:
  * L_ZONE is the sym of "topology.kubernetes.io/zone". Names are Kubernetes', Karpenter's and
- * Karpenter's AWS provider's (spec: well-known labels).
+ * Karpenter's AWS provider's.
  */
 #ifndef KARP_CORE_LABELS_H
 #define KARP_CORE_LABELS_H

@@ -19,7 +19,7 @@
 #define DURATION_NEVER INT64_MAX
 #define DURATION_ABSENT INT64_C(-1)
 
-/* Keys the agent and the plugin write or read; karp-api.md and karpenter-core.md §1.5. */
+/* Keys the agent and the plugin write or read; all but karp.dev are Karpenter's. */
 #define ANN_DO_NOT_DISRUPT "karpenter.sh/do-not-disrupt"
 #define ANN_POOL_HASH "karpenter.sh/nodepool-hash"
 #define ANN_POOL_HASH_VERSION "karpenter.sh/nodepool-hash-version"
@@ -95,8 +95,8 @@ struct affinity_term {
 
 struct host_port {
     uint16_t port;
-    uint8_t protocol;  /* 0 TCP, 1 UDP, 2 SCTP */
-    const char *ip;    /* "" = every address */
+    uint8_t protocol; /* 0 TCP, 1 UDP, 2 SCTP */
+    const char *ip;   /* "" = every address */
 };
 
 /* Hard constraints of a pod beyond what a class below expresses; a pod that has one is refused
@@ -117,25 +117,32 @@ enum pod_hard {
 struct pod_class {
     struct arena mem;
     uint32_t refs;
-    uint64_t serial; /* order of first appearance */
-    const char *key; /* canonical text */
-    struct reqset selector;                 /* nodeSelector */
-    const struct affinity_term *required;   /* ORed */
+    uint64_t serial;                      /* order of first appearance */
+    const char *key;                      /* canonical text */
+    struct reqset selector;               /* nodeSelector */
+    const struct affinity_term *required; /* ORed */
     uint32_t n_required;
-    const struct affinity_term *preferred;  /* heaviest first */
+    const struct affinity_term *preferred; /* heaviest first */
     uint32_t n_preferred;
     struct tolerations tolerations;
     struct resources requests; /* effective: sidecars, init, pod level, overhead; pods = 1 */
     const struct host_port *host_ports;
     uint32_t n_host_ports;
     int32_t priority;
-    unsigned hard; /* enum pod_hard bits */
+    unsigned hard;  /* enum pod_hard bits */
     bool not_by_us; /* requires karpenter.sh/nodepool DoesNotExist */
 };
 
 enum pod_phase { POD_PENDING, POD_RUNNING, POD_SUCCEEDED, POD_FAILED, POD_UNKNOWN };
-enum pod_owner { POWNER_NONE, POWNER_DAEMONSET, POWNER_NODE, POWNER_STATEFULSET, POWNER_REPLICASET,
-                 POWNER_JOB, POWNER_OTHER };
+enum pod_owner {
+    POWNER_NONE,
+    POWNER_DAEMONSET,
+    POWNER_NODE,
+    POWNER_STATEFULSET,
+    POWNER_REPLICASET,
+    POWNER_JOB,
+    POWNER_OTHER
+};
 
 struct pod {
     struct arena mem;
@@ -153,12 +160,14 @@ struct pod {
     bool ready;
     int64_t unschedulable_since_ns;
     int64_t start_ns;
-    int64_t grace_ns;         /* spec.terminationGracePeriodSeconds */
+    int64_t grace_ns; /* spec.terminationGracePeriodSeconds */
     int64_t deletion_grace_ns;
-    int32_t deletion_cost;    /* controller.kubernetes.io/pod-deletion-cost */
+    int32_t deletion_cost; /* controller.kubernetes.io/pod-deletion-cost */
 };
 
-/* Predicates of karpenter-core.md, appendix B. */
+/* As Karpenter: terminal is Failed or Succeeded; provisionable is unschedulable, neither bound nor
+ * preempting, and not a DaemonSet's or static; reschedulable is active (or a terminating one of a
+ * StatefulSet), and likewise. */
 bool pod_terminal(const struct pod *p);
 bool pod_active(const struct pod *p); /* neither terminal nor terminating */
 bool pod_provisionable(const struct pod *p);
@@ -207,7 +216,8 @@ struct nodeclaim {
     const char *problem; /* NULL, or why the object could not be read in full */
 };
 
-/* ---- pools and classes ------------------------------------------------------------------------ */
+/* ---- pools and classes ------------------------------------------------------------------------
+ */
 
 enum consolidation_policy { POLICY_EMPTY, POLICY_EMPTY_OR_UNDERUTILIZED, POLICY_BALANCED };
 
@@ -240,10 +250,10 @@ struct nodepool {
     bool is_static; /* spec.replicas is set: left alone */
     struct conditions conditions;
     int64_t status_nodes;
-    const char *hash;           /* of spec.template as Karpenter hashes it, HASH_VERSION */
-    const char *spec_template;  /* compact JSON, for building claims */
-    const char *unknown_field;  /* NULL, or the path of a field this version does not know */
-    const char *problem;        /* NULL, or why the spec cannot be used: path and reason */
+    const char *hash;          /* of spec.template as Karpenter hashes it, HASH_VERSION */
+    const char *spec_template; /* compact JSON, for building claims */
+    const char *unknown_field; /* NULL, or the path of a field this version does not know */
+    const char *problem;       /* NULL, or why the spec cannot be used: path and reason */
 };
 
 struct class_subnet {
@@ -281,7 +291,7 @@ struct nodeclass {
 const struct condition *condition_find(const struct conditions *c, const char *type);
 enum status condition_status(const struct conditions *c, const char *type); /* STATUS_ABSENT */
 bool condition_true(const struct conditions *c, const char *type);
-sym labels_get(const struct labels *l, sym key); /* SYM_NONE */
+sym labels_get(const struct labels *l, sym key);           /* SYM_NONE */
 const char *kvs_get(const struct kvs *l, const char *key); /* NULL */
 bool meta_has_finalizer(const struct meta *m, const char *finalizer);
 

@@ -7,10 +7,9 @@
 
 const char *reason_name(enum reason_code code)
 {
-    static const char *const names[] = {
-        [REASON_NONE] = "",
+    static const char *const names[] = {[REASON_NONE] = "",
 #define X(name) [REASON_##name] = #name,
-        REASONS_POD(X) REASONS_NODE(X) REASONS_OUTCOME(X)
+                                        REASONS_POD(X) REASONS_NODE(X) REASONS_OUTCOME(X)
 #undef X
     };
     return (size_t)code < ARRAY_LEN(names) ? names[code] : "";
@@ -62,10 +61,12 @@ static void fmt_until(const struct reason *r, struct buf *out)
 
 static void fmt_taint(const struct symtab *t, const struct reason *r, struct buf *out)
 {
-    buf_puts(out, "does not tolerate taint ");
-    if (r->taint != NULL) {
-        taint_fmt(t, r->taint, out);
+    if (r->taint == NULL) {
+        buf_puts(out, "does not tolerate a taint");
+        return;
     }
+    buf_puts(out, "does not tolerate taint ");
+    taint_fmt(t, r->taint, out);
 }
 
 static void fmt_requirement(const struct symtab *t, const struct reason *r, struct buf *out)
@@ -93,8 +94,7 @@ static void fmt_resources(const struct symtab *t, const struct reason *r, struct
         return;
     }
     buf_printf(out, "short of %s %s", amount(s, s->need - s->have, missing), resource_of(t, s));
-    buf_printf(out, " (%s with DaemonSets, %s", amount(s, s->need, need),
-               amount(s, s->have, have));
+    buf_printf(out, " (%s with DaemonSets, %s", amount(s, s->need, need), amount(s, s->have, have));
     if (r->nearest_type != SYM_NONE) {
         buf_printf(out, " on %s", sym_str(t, r->nearest_type));
     }

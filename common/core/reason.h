@@ -3,8 +3,9 @@
  *
  * A reason is a code and its operands: which key, taint, resource, pool or type, and how far it
  * missed. Text is made elsewhere (reason_fmt here gives the one-line form shared by events and
- * screens). Codes and their order are those of json-output.md: a pod in a pool is refused by the
- * first that applies, and pools are listed by how far along this order they got.
+ * screens). Codes and their order are part of the machine output, a code never changes meaning: a
+ * pod in a pool is refused by the first that applies, and pools are listed by how far along this
+ * order they got.
  */
 #ifndef KARP_CORE_REASON_H
 #define KARP_CORE_REASON_H
@@ -13,6 +14,7 @@
 #include "resources.h"
 #include "taint.h"
 
+/* clang-format off */
 #define REASONS_POD(X)                                                                             \
     X(Gated) X(Preempting) X(DaemonSetPod) X(StaticPod) X(NotScheduledByUs) X(ResourceClaim)       \
     X(PoolNotReady) X(UnknownFields) X(LaunchIneffective) X(CloudError) X(Taint) X(UnknownLabel)   \
@@ -31,6 +33,7 @@
 #define REASONS_OUTCOME(X)                                                                         \
     X(FitsExisting) X(WaitingForNode) X(Schedulable) X(Empty) X(Consolidatable) X(Drifted)         \
     X(Expiring)
+/* clang-format on */
 
 enum reason_code {
     REASON_NONE = 0,
@@ -42,15 +45,15 @@ enum reason_code {
 
 struct reason {
     enum reason_code code;
-    sym key;                    /* label key, or SYM_NONE */
-    const struct req *have;     /* Requirement: what the pool, type or node offers */
-    const struct req *want;     /* and what the pod asks for */
-    const struct taint *taint;  /* Taint */
-    struct res_short short_of;  /* Resources, Limit, ResourceUnknown */
-    sym nearest_type;           /* instance type that came nearest, or SYM_NONE */
-    int64_t count, limit;       /* NodeLimit, Budget, MinValues: what there is, what is asked */
-    int64_t until_ns;           /* when it ends by itself, 0 = unknown */
-    const char *text;           /* what the object itself says (a condition's message), or NULL */
+    sym key;                   /* label key, or SYM_NONE */
+    const struct req *have;    /* Requirement: what the pool, type or node offers */
+    const struct req *want;    /* and what the pod asks for */
+    const struct taint *taint; /* Taint */
+    struct res_short short_of; /* Resources, Limit, ResourceUnknown */
+    sym nearest_type;          /* instance type that came nearest, or SYM_NONE */
+    int64_t count, limit;      /* NodeLimit, Budget, MinValues: what there is, what is asked */
+    int64_t until_ns;          /* when it ends by itself, 0 = unknown */
+    const char *text;          /* what the object itself says (a condition's message), or NULL */
 };
 
 const char *reason_name(enum reason_code code);

@@ -61,6 +61,7 @@ static void set_bound(enum req_op op, int64_t n, struct req *ret)
     case REQ_GT:
         if (n == INT64_MAX) {
             ret->complement = false; /* nothing is greater */
+            ret->present = true;
             return;
         }
         ret->has_gte = true;
@@ -142,9 +143,15 @@ enum req_op req_op(const struct req *r)
     return r->n ? REQ_IN : REQ_DOES_NOT_EXIST;
 }
 
+/* Do values and bounds alone say that the label must be there? */
+static bool implies_label(const struct req *r)
+{
+    return r->has_gte || r->has_lte || (r->complement ? r->n == 0 : r->n > 0);
+}
+
 bool req_negative(const struct req *r)
 {
-    return r->complement ? r->n > 0 : r->n == 0;
+    return !r->present && !implies_label(r);
 }
 
 /* The first place in v[from..n) whose value is not below value. */
@@ -201,7 +208,8 @@ bool req_equal(const struct req *x, const struct req *y)
 {
     return x->key == y->key && x->complement == y->complement && x->min_values == y->min_values &&
            x->has_gte == y->has_gte && (!x->has_gte || x->gte == y->gte) &&
-           x->has_lte == y->has_lte && (!x->has_lte || x->lte == y->lte) && x->n == y->n &&
+           x->has_lte == y->has_lte && (!x->has_lte || x->lte == y->lte) &&
+           req_negative(x) == req_negative(y) && x->n == y->n &&
            (x->n == 0 || memcmp(x->values, y->values, x->n * sizeof(*x->values)) == 0);
 }
 
@@ -300,6 +308,7 @@ struct req req_intersect(struct arena *a, const struct symtab *t, const struct r
     if (!ret.complement) {
         drop_bounds(&ret);
     }
+    ret.present = !implies_label(&ret) && !(req_negative(x) && req_negative(y));
     return ret;
 }
 
@@ -502,6 +511,9 @@ void req_fmt(const struct symtab *t, const struct req *r, unsigned max_values, s
             buf_putc(out, ']');
         }
         sep = " and ";
+    }
+    if (r->present && r->complement) {
+        buf_printf(out, "%sExists", sep);
     }
     if (r->has_gte) {
         buf_printf(out, "%sGte %lld", sep, (long long)r->gte);

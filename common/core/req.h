@@ -1,10 +1,13 @@
 /*
- * req.h - requirements: what may stand in one label, and sets of them (karpenter-core.md §2.5).
+ * req.h - requirements: what may stand in one label, and sets of them.
  *
  * One requirement is a set of values, or with `complement` everything but these values, and
  * optionally integer bounds. Bounds and exclusions are kept together (Karpenter loses the
  * exclusions when it writes such a requirement out; we do not). DoesNotExist is the empty set that
- * is not a complement; Exists is the complement of nothing.
+ * is not a complement; Exists is the complement of nothing. What an intersection cannot say with
+ * values and bounds any more is in `present`: Exists and NotIn [a] is no NotIn [a], because a node
+ * without the label does not do; and of In [a] and In [b] nothing is left, which is no
+ * DoesNotExist (Karpenter reads both so, and launches nodes that the pod can never run on).
  *
  * A reqset has at most one requirement per key, sorted by symbol id, so sets merge and compare in
  * one pass; a missing key reads as Exists. Both are values in an arena: never changed once built.
@@ -39,6 +42,7 @@ struct req {
     sym key;
     bool complement;
     bool has_gte, has_lte; /* only with complement: concrete sets drop values out of bounds */
+    bool present;          /* the label must be there; set only where the rest does not say so */
     uint16_t min_values;   /* 0 = unset */
     uint32_t n;
     const sym *values; /* sorted by id, unique */
@@ -65,7 +69,8 @@ int req_make(struct arena *a, const struct symtab *t, sym key, enum req_op op, c
 
 /* How it would be written: In, NotIn, Exists or DoesNotExist (bounds apart). */
 enum req_op req_op(const struct req *r);
-/* NotIn or DoesNotExist: satisfied by a node that does not have the label. */
+/* A node that does not have the label satisfies it: NotIn or DoesNotExist, and nothing else with
+ * it. */
 bool req_negative(const struct req *r);
 bool req_has(const struct symtab *t, const struct req *r, sym value);
 bool req_is_empty(const struct req *r); /* no value can satisfy it */
@@ -89,8 +94,8 @@ struct reqset reqset_without(struct arena *a, const struct reqset *s, sym key);
 /*
  * May something that `have` describes carry pods that ask for `want` (Karpenter's Compatible)?
  * For each key of want: fine if have defines it, or the key is well-known and `allow_well_known`,
- * or want's operator is NotIn/DoesNotExist. Then every shared key needs a common value, except that
- * two negative ones (NotIn, DoesNotExist) always agree. On refusal *ret_key is the key that failed
+ * or want is negative (req_negative). Then every shared key needs a common value, except that two
+ * negative ones always agree. On refusal *ret_key is the key that failed
  * first (unknown labels before values without a common one, then by string) and *ret_unknown tells
  * "no such label" from "no common value"; both may be NULL.
  */

@@ -2,9 +2,9 @@
  * sched.c - the pass: one pod after the other, each from place to place.
  *
  * A pod's way is cut into legs, each one way of asking (sched_class.c) at one kind of place: nodes
- * that exist, claims opened by this pass, a new claim. sched_step goes on where it stopped: pod, leg
- * and position on the leg are all there is to remember. Places that have refused the way before are
- * passed over without counting.
+ * that exist, claims opened by this pass, a new claim. sched_step goes on where it stopped: pod,
+ * leg and position on the leg are all there is to remember. Places that have refused the way before
+ * are passed over without counting.
  */
 #include "labels.h"
 #include "sched_int.h"
@@ -55,8 +55,11 @@ static void begin_nodes(struct sched *s)
             continue;
         }
         struct host_port *ports = arena_memdup(s->a, n->ports, n->n_ports * sizeof(*ports));
-        s->nodes[s->n_nodes++] = (struct sched_node){
-            .in = n, .free = n->free, .ports = ports, .n_ports = n->n_ports, .ports_cap = n->n_ports};
+        s->nodes[s->n_nodes++] = (struct sched_node){.in = n,
+                                                     .free = n->free,
+                                                     .ports = ports,
+                                                     .n_ports = n->n_ports,
+                                                     .ports_cap = n->n_ports};
         s->any_prefer_taint = s->any_prefer_taint || has_prefer_taint(&n->taints);
     }
 }
@@ -143,8 +146,7 @@ static bool try_node(struct sched *s, struct sched_class *k, struct sched_ask *a
         return true;
     }
     sched_node_add(s, n, k);
-    s->existing[s->result.n_existing++] =
-        (struct sched_placement){s->snap->pods[s->pod], n->in};
+    s->existing[s->result.n_existing++] = (struct sched_placement){s->snap->pods[s->pod], n->in};
     next_pod(s);
     return true;
 }
@@ -168,9 +170,14 @@ static void reorder(struct sched *s, uint32_t at)
 
 static bool try_claim(struct sched *s, struct sched_class *k, struct sched_ask *ask)
 {
+    if (ask->refused.n == s->n_claims) {
+        return false;
+    }
+    uint32_t from = s->pos;
     while (s->pos < s->n_claims && claim_set_has(&ask->refused, s->order[s->pos])) {
         s->pos++;
     }
+    s->idle += s->pos - from;
     if (s->pos >= s->n_claims) {
         return false;
     }
@@ -217,9 +224,9 @@ static void order_new(struct sched *s, uint32_t index)
 
 static bool try_new(struct sched *s, struct sched_class *k, struct sched_ask *ask)
 {
-    while (s->pos < s->n_pools &&
-           (!s->pools[s->pos].usable || ask->pool_refused[s->pos])) {
+    while (s->pos < s->n_pools && (!s->pools[s->pos].usable || ask->pool_refused[s->pos])) {
         s->pos++;
+        s->idle++;
     }
     if (s->pos >= s->n_pools) {
         return false;
@@ -251,8 +258,8 @@ static void refuse_pod(struct sched *s, enum reason_code gate)
     next_pod(s);
 }
 
-/* One unit at most: true if one was used. */
-static bool place(struct sched *s)
+/* Returns the units used: 1 if a place was tried. */
+static uint64_t place(struct sched *s)
 {
     struct sched_class *k = &s->classes[s->class_of[s->pod]];
     uint32_t i;
@@ -261,7 +268,7 @@ static bool place(struct sched *s)
     if (gate != REASON_NONE || k->refused || k->cls->hard != 0 || kind == LEG_NONE) {
         k->refused = k->refused || gate == REASON_NONE;
         refuse_pod(s, gate);
-        return false;
+        return 0;
     }
     struct sched_ask *ask = sched_ask(s, k, i);
     bool tried = false;
@@ -291,22 +298,22 @@ static void truncate_pass(struct sched *s)
     s->pod = s->snap->n_pods;
 }
 
-/* Looks at one refused pod; a unit if its class had not been looked at. */
-static bool refuse(struct sched *s, uint32_t i)
+/* The next refused pod, or if its class has to be explained first, that to one pool. */
+static uint64_t refuse(struct sched *s)
 {
-    struct sched_refusal *r = &s->refused[i];
-    struct sched_class *k = &s->classes[s->refused_class[i]];
-    if (r->reason.code != REASON_NONE || !s->opt.record_reasons) {
-        return false;
+    struct sched_refusal *r = &s->refused[s->done];
+    struct sched_class *k = &s->classes[s->refused_class[s->done]];
+    if (r->reason.code == REASON_NONE && s->opt.record_reasons) {
+        if (k->refusal == NULL) {
+            sched_refuse(s, k);
+            return SCHED_UNITS_REFUSE;
+        }
+        const struct pod *pod = r->pod;
+        *r = *k->refusal;
+        r->pod = pod;
     }
-    bool first = k->refusal == NULL;
-    if (first) {
-        sched_refuse(s, k);
-    }
-    const struct pod *pod = r->pod;
-    *r = *k->refusal;
-    r->pod = pod;
-    return first;
+    s->done++;
+    return 0;
 }
 
 static void finish(struct sched *s)
@@ -318,8 +325,8 @@ static void finish(struct sched *s)
     s->stage = STAGE_DONE;
 }
 
-/* Moves on by one thing; true if it was worth a unit. */
-static bool advance(struct sched *s)
+/* Moves on by one thing; returns the units that it was worth. */
+static uint64_t advance(struct sched *s)
 {
     switch (s->stage) {
     case STAGE_PLACE:
@@ -331,36 +338,38 @@ static bool advance(struct sched *s)
         }
         s->stage = STAGE_REFUSE;
         s->done = 0;
-        return false;
+        return 0;
     case STAGE_REFUSE:
         if (s->done < s->result.n_refused) {
-            return refuse(s, s->done++);
+            return refuse(s);
         }
         s->final = ARENA_NEW_N(s->a, struct sched_claim, s->n_claims);
         s->stage = STAGE_FINISH;
         s->done = 0;
-        return false;
+        return 0;
     case STAGE_FINISH:
         if (s->done < s->n_claims) {
             sched_final(s, s->claims[s->done], &s->final[s->done]);
             s->done++;
-            return true;
+            return SCHED_UNITS_FINISH;
         }
         finish(s);
-        return false;
+        return 0;
     case STAGE_DONE:
         break;
     }
-    return false;
+    return 0;
 }
 
 bool sched_step(struct sched *s, uint64_t units)
 {
     while (units > 0 && s->stage != STAGE_DONE) {
-        if (advance(s)) {
-            s->result.work_units++;
-            units--;
-        }
+        uint64_t used = advance(s);
+        s->idle += used == 0;
+        used += s->idle / SCHED_IDLE_PER_UNIT;
+        s->idle %= SCHED_IDLE_PER_UNIT;
+        s->result.work_units += used;
+        units -= used < units ? used : units;
     }
     return s->stage == STAGE_DONE;
 }

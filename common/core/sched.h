@@ -1,22 +1,24 @@
 /*
- * sched.h - where pending pods go: the Karpenter-compatible placement (karpenter-core.md §2.4).
+ * sched.h - where pending pods go: the Karpenter-compatible placement.
  *
- * For each pod, by priority, then cpu, memory, age, UID (ours: priority first):
+ * For each pod, by priority, then cpu, memory, age, UID (Karpenter does not look at priority):
  *   1. existing nodes and launching claims, initialized first, then by name: first that takes it;
  *   2. claims opened by this decision, fewest pods first, then by age;
  *   3. a new claim from the pools by weight.
  * A pod that fits nowhere is relaxed step by step (required node-affinity terms are ORed, preferred
- * ones are dropped heaviest last, then PreferNoSchedule is tolerated) and in the end refused with a
- * reason for every pool. No pod waits behind one that cannot be placed. With Ignore preferences
- * are not looked at; with Reasonable a preference chooses among places and shapes claims that must
- * be opened anyway, but opens none by itself. Static pools are left out.
+ * ones tried one at a time from the heaviest and then none, then PreferNoSchedule is tolerated) and
+ * in the end refused with a reason for every pool. No pod waits behind one that cannot be placed.
+ * With Ignore preferences are not looked at; with Reasonable a preference chooses among places and
+ * shapes claims that must be opened anyway, but opens none by itself. Static pools are left out.
  *
  * Limits: a new claim takes the largest capacity among its types from the pool's limit; if that
- * would make another pod of this pass unplaceable, the dearest types are cut (never below
- * minValues). `nodes` counts claims.
+ * would make another pod of this pass unplaceable, types are cut: those that hold the reservation
+ * up, which are the dearest as a rule (never below minValues). `nodes` counts claims.
  *
  * Resumable: begin, step(units) until it says done, result. A unit is one class tried against one
- * place. Slicing never changes the result. Everything lives in the arena given to begin.
+ * place, or as much other work: passing over places that have refused, explaining refusals and
+ * finishing claims count too, but max_units ends only the placing. A step may do a little more than
+ * it was given. Slicing never changes the result. Everything lives in the arena given to begin.
  */
 #ifndef KARP_CORE_SCHED_H
 #define KARP_CORE_SCHED_H
@@ -29,15 +31,15 @@ enum min_values_policy { MIN_VALUES_STRICT, MIN_VALUES_BEST_EFFORT };
 struct sched_options {
     enum preference_policy preference;
     enum min_values_policy min_values;
-    uint64_t max_units;   /* past it the result is truncated; 0 = no limit */
-    uint32_t max_types;   /* instance types kept per claim in the NodeClaim (600) */
-    bool record_reasons;  /* fill sched_refusal; without, only pod-level codes are there */
+    uint64_t max_units;  /* past it the result is truncated; 0 = no limit */
+    uint32_t max_types;  /* instance types kept per claim in the NodeClaim (600) */
+    bool record_reasons; /* fill sched_refusal; without, only pod-level codes are there */
 };
 void sched_options_default(struct sched_options *o);
 
 struct sched_claim {
     const struct snapshot_pool *pool;
-    struct reqset reqs;   /* final: instance types and capacity types are In lists */
+    struct reqset reqs;    /* final: instance types and capacity types are In lists */
     const uint32_t *types; /* catalog numbers, cheapest first */
     uint32_t n_types;
     struct offer_mask offer;
@@ -56,7 +58,7 @@ struct sched_pool_refusal {
 
 struct sched_refusal {
     const struct pod *pod;
-    struct reason reason; /* pod level, or the nearest pool's */
+    struct reason reason;                   /* pod level, or the nearest pool's */
     const struct sched_pool_refusal *pools; /* nearest first */
     uint32_t n_pools;
 };
@@ -80,10 +82,10 @@ struct sched_result {
 };
 
 /*
- * The value to write into the label of a custom key that the claim's requirements leave open ("Exists",
- * bounds, several values): always the same one. The first by string of a list; else "true", or a
- * number where bounds ask for one. NULL if no value meets r. In a claim of a result every custom key
- * whose value has a symbol is already In [value].
+ * The value to write into the label of a custom key that the claim's requirements leave open
+ * ("Exists", bounds, several values): always the same one. The first by string of a list; else
+ * "true", or a number where bounds ask for one. NULL if no value meets r. In a claim of a result
+ * every custom key without minValues whose value has a symbol is already In [value].
  */
 const char *sched_label_value(struct arena *a, const struct symtab *t, const struct req *r);
 

@@ -24,6 +24,7 @@ void claim_set_add(struct arena *a, struct claim_set *set, uint32_t claim)
         set->words = words;
         set->n_words = n;
     }
+    set->n += !bits_test(set->words, claim);
     bits_set(set->words, claim);
 }
 
@@ -36,8 +37,8 @@ static uint32_t at_most(uint32_t n, uint32_t max)
 
 /*
  * Ways in the order they are tried: every required term with the heaviest preference, then with the
- * next, then with none, then tolerating PreferNoSchedule. Karpenter drops required terms for good on
- * the way to the preferences, so that a term can be lost that would do without them; this order
+ * next, then with none, then tolerating PreferNoSchedule. Karpenter drops required terms for good
+ * on the way to the preferences, so that a term can be lost that would do without them; this order
  * loses none.
  */
 static void class_init(const struct sched *s, struct sched_class *k, const struct pod_class *cls)
@@ -45,8 +46,9 @@ static void class_init(const struct sched *s, struct sched_class *k, const struc
     bool ignore = s->opt.preference == PREFERENCE_IGNORE;
     k->cls = cls;
     k->n_required = cls->n_required ? at_most(cls->n_required, SCHED_MAX_REQUIRED) : 1;
-    k->n_preferred = ignore ? 0 : at_most(cls->n_preferred, SCHED_MAX_PREFERRED);
-    uint32_t levels = k->n_preferred + 1 + (s->any_prefer_taint && !ignore);
+    uint32_t last = 1 + (s->any_prefer_taint && !ignore); /* levels without a preference */
+    k->n_preferred = ignore ? 0 : at_most(cls->n_preferred, SCHED_MAX_WAYS / k->n_required - last);
+    uint32_t levels = k->n_preferred + last;
     k->n_asks = levels * k->n_required;
     k->asks = ARENA_NEW_N(s->a, struct sched_ask *, k->n_asks);
 }
@@ -59,17 +61,14 @@ struct sched_ask *sched_ask(struct sched *s, struct sched_class *k, uint32_t i)
     struct sched_ask *ask = ARENA_NEW(s->a, struct sched_ask);
     uint32_t level = i / k->n_required, term = i % k->n_required;
     const struct pod_class *cls = k->cls;
-    ask->impossible = !want_build(s->a, s->syms, cls, cls->n_required ? &cls->required[term] : NULL,
-                                  level < k->n_preferred ? &cls->preferred[level] : NULL,
-                                  &ask->reqs);
+    ask->impossible =
+        !want_build(s->a, s->syms, cls, cls->n_required ? &cls->required[term] : NULL,
+                    level < k->n_preferred ? &cls->preferred[level] : NULL, &ask->reqs);
     ask->tolerate_prefer = level > k->n_preferred || s->opt.preference == PREFERENCE_IGNORE;
     if (!ask->impossible) {
         const struct req *host = reqset_get(&ask->reqs, L_HOSTNAME);
-        ask->pinned = host != NULL && !host->complement && host->n > 0;
-        /* A new node has a host name of its own, which nobody can have excluded. */
-        bool any_host = host != NULL && (host->complement || ask->pinned);
-        ask->claim_reqs =
-            any_host ? reqset_without(s->a, &ask->reqs, L_HOSTNAME) : ask->reqs;
+        ask->pinned = host != NULL && !want_any_host(host);
+        ask->claim_reqs = reqset_without(s->a, &ask->reqs, L_HOSTNAME);
     }
     ask->pool_refused = ARENA_NEW_N(s->a, bool, s->n_pools);
     k->asks[i] = ask;

@@ -53,22 +53,16 @@ static bool settled_elsewhere(const struct sched_pool *p, sym key)
 
 static struct req concrete(struct sched *s, const struct sched_pool *p, const struct req *r)
 {
-    bool absent = !r->complement && r->n == 0;
-    if (settled_elsewhere(p, r->key) || absent || req_single(r) != SYM_NONE) {
+    if (settled_elsewhere(p, r->key) || req_single(r) != SYM_NONE || r->min_values > 0 ||
+        req_negative(r)) {
         return *r;
-    }
-    if (req_op(r) == REQ_NOT_IN && !r->has_gte && !r->has_lte) {
-        return *r; /* a missing label is fine */
     }
     const char *text = sched_label_value(s->a, s->syms, r);
     sym value = text ? sym_find(s->syms, text) : SYM_NONE;
     if (value == SYM_NONE) {
         return *r;
     }
-    return (struct req){.key = r->key,
-                        .n = 1,
-                        .min_values = r->min_values,
-                        .values = arena_memdup(s->a, &value, sizeof(value))};
+    return (struct req){.key = r->key, .n = 1, .values = arena_memdup(s->a, &value, sizeof(value))};
 }
 
 /* ---- choosing types -------------------------------------------------------------------------- */
@@ -161,10 +155,8 @@ static struct req capacity_type_req(struct sched *s, const struct sched_open *c,
     }
     offer->cts = cts;
     qsort(names, n, sizeof(*names), cmp_sym);
-    return (struct req){.key = L_CAPACITY_TYPE,
-                        .n = n,
-                        .min_values = old ? old->min_values : 0,
-                        .values = names};
+    return (struct req){
+        .key = L_CAPACITY_TYPE, .n = n, .min_values = old ? old->min_values : 0, .values = names};
 }
 
 /* What stands in the NodeClaim: without the simulation's own labels, with types and capacity
@@ -191,10 +183,9 @@ static void final_reqs(struct sched *s, const struct sched_open *c, const uint64
     }
     struct req *all = arena_memdup(s->a, set.v, set.n * sizeof(*all));
     for (uint32_t i = 0; i < set.n; i++) {
-        uint32_t have = all[i].min_values == 0
-                            ? 0
-                            : sched_values_count(s, c->pool, &all[i], types, f->offer,
-                                                 all[i].min_values);
+        uint32_t have = all[i].min_values == 0 ? 0
+                                               : sched_values_count(s, c->pool, &all[i], types,
+                                                                    f->offer, all[i].min_values);
         if (have < all[i].min_values) {
             all[i].min_values = (uint16_t)have;
             f->min_values_relaxed = true;

@@ -17,8 +17,14 @@
 
 /* Terms of one class that are tried; a pod that only a later one would let in is refused. */
 #define SCHED_MAX_REQUIRED 256
-/* Preferences that are kept apart; lighter ones are given up from the start. */
-#define SCHED_MAX_PREFERRED 64
+/* Ways to ask for one class, required terms times preferences: of too many preferences the lighter
+ * ones are given up from the start. */
+#define SCHED_MAX_WAYS 1024
+/* Work that costs more than trying a place, in units: explaining a class to one pool, and finishing
+ * a claim. So many moves that try nothing (places passed over, ways that are done with) are one. */
+#define SCHED_UNITS_REFUSE 20
+#define SCHED_UNITS_FINISH 20
+#define SCHED_IDLE_PER_UNIT 256
 /* Instance types tried when room is to be made under a limit. */
 #define SCHED_MAX_ROOM_TRIES 8
 #define SCHED_MAX_ROOM_TYPES 256
@@ -28,7 +34,7 @@
 /* A growing set of claim numbers. */
 struct claim_set {
     uint64_t *words;
-    uint32_t n_words;
+    uint32_t n_words, n;
 };
 
 /* One way to ask for a class: its selector with one required and at most one preferred term.
@@ -36,7 +42,7 @@ struct claim_set {
 struct sched_ask {
     bool impossible;          /* contradicts itself */
     bool tolerate_prefer;     /* PreferNoSchedule does not count */
-    bool pinned;              /* asks for a host name: never a new node */
+    bool pinned;              /* asks for a host name that no new node has */
     struct reqset reqs;       /* for nodes that exist */
     struct reqset claim_reqs; /* for claims: without the host name */
     uint32_t next_node;       /* nodes before it have refused */
@@ -49,10 +55,12 @@ struct sched_class {
     const struct pod_class *cls;
     struct sched_ask **asks; /* made when first needed */
     uint32_t n_asks;
-    uint32_t n_required;    /* at least 1 */
-    uint32_t n_preferred;   /* levels before "none" */
-    bool refused;           /* no place in this pass */
-    const struct sched_refusal *refusal;
+    uint32_t n_required;              /* at least 1 */
+    uint32_t n_preferred;             /* levels before "none" */
+    bool refused;                     /* no place in this pass */
+    struct sched_pool_refusal *pools; /* per pool, the first `explained` of them filled */
+    uint32_t explained;
+    const struct sched_refusal *refusal; /* NULL until all are */
 };
 
 struct sched_node {
@@ -67,6 +75,8 @@ struct sched_pool {
     bool usable; /* may open claims at all */
     struct template tm;
     uint32_t opened;
+    bool room_failed; /* no room could be made for failed_need */
+    int64_t failed_need[RES_FIXED];
 };
 
 /* A claim as it stands: what every type left can carry. */
@@ -82,6 +92,7 @@ struct sched_open {
     struct host_port *ports;
     uint32_t n_ports, ports_cap;
     struct resources reserve; /* largest capacity among types; valid unless stale */
+    int64_t least[RES_FIXED]; /* smallest; likewise */
     bool reserve_stale;
 };
 
@@ -89,8 +100,8 @@ struct sched_open {
 enum sched_step {
     STEP_TAKEN,
     STEP_TAINT,
-    STEP_LABELS,  /* requirements against requirements */
-    STEP_TYPES,   /* requirements against types and zones */
+    STEP_LABELS, /* requirements against requirements */
+    STEP_TYPES,  /* requirements against types and zones */
     STEP_PORTS,
     STEP_FIT,
     STEP_OFFERING,
@@ -129,6 +140,7 @@ struct sched {
     uint32_t pod;      /* index in the snapshot */
     uint32_t leg, pos; /* which stretch of the pod's way, and where on it */
     uint32_t done;     /* finished claims, or refused pods looked at */
+    uint64_t idle;     /* moves that tried nothing and are not paid for yet */
     /* the result as it grows */
     struct sched_placement *existing;
     struct sched_refusal *refused;
@@ -164,9 +176,8 @@ bool sched_group_clash(const struct overhead_group *g, const struct pod_class *c
 /* ---- sched_values.c -------------------------------------------------------------------------- */
 
 /* Different values of r's key among the types, at most `enough` are counted. */
-uint32_t sched_values_count(const struct sched *s, const struct sched_pool *p,
-                            const struct req *r, const uint64_t *types, struct offer_mask offer,
-                            uint32_t enough);
+uint32_t sched_values_count(const struct sched *s, const struct sched_pool *p, const struct req *r,
+                            const uint64_t *types, struct offer_mask offer, uint32_t enough);
 /* The first requirement by key string whose minValues the types do not reach, or NULL. */
 const struct req *sched_values_short(const struct sched *s, const struct sched_pool *p,
                                      const struct reqset *reqs, const uint64_t *types,
@@ -193,7 +204,7 @@ struct resources sched_limit_left(struct sched *s, const struct sched_pool *p);
 void sched_final(struct sched *s, struct sched_open *c, struct sched_claim *ret);
 /* What a pool has against every pod, REASON_NONE if nothing; *ret_text may be NULL. */
 enum reason_code sched_pool_closed(const struct snapshot_pool *p, const char **ret_text);
-/* Fills the class's refusal (without the pod). */
+/* Explains the class to one more pool; after the last it has its refusal (without the pod). */
 void sched_refuse(struct sched *s, struct sched_class *k);
 
 #endif

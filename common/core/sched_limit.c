@@ -3,28 +3,60 @@
  *
  * A claim reserves, per limited resource, the largest capacity among its types, because any of them
  * may be launched. When the next claim does not fit beside these reservations, open claims give up
- * types: of the resource that is short, the claim with the greatest reservation loses the types that
- * make it up, and so on until there is room. What cannot be cut (minValues, the pods' own needs)
- * stays. If it does not help, nothing is cut.
+ * types: of the resource that is short, the claim with the greatest reservation loses the types
+ * that make it up, and so on until there is room. What cannot be cut (minValues, the pods' own
+ * needs) stays. If it does not help, nothing is cut.
  */
 #include "sched_int.h"
 
 /* ---- what is left ---------------------------------------------------------------------------- */
+
+/* ret becomes the greater of both per resource. Types of one class have the same extended resources
+ * as a rule, so that a new array is rarely needed. */
+static void raise(struct arena *a, struct resources *ret, const struct resources *to)
+{
+    bool new_ext = false;
+    for (int r = 0; r < RES_FIXED; r++) {
+        ret->v[r] = to->v[r] > ret->v[r] ? to->v[r] : ret->v[r];
+    }
+    for (uint32_t i = 0; i < to->n_ext && !new_ext; i++) {
+        new_ext = to->ext[i].amount > resources_get_ext(ret, to->ext[i].name);
+    }
+    if (new_ext) {
+        *ret = resources_max(a, ret, to);
+    }
+}
 
 static struct resources largest(struct sched *s, const struct catalog *c, const uint64_t *types)
 {
     struct resources ret = {0};
     uint32_t words = catalog_words(c);
     for (int i = bits_next(types, words, 0); i >= 0; i = bits_next(types, words, (uint32_t)i + 1)) {
-        ret = resources_max(s->a, &ret, catalog_capacity(c, (uint32_t)i));
+        raise(s->a, &ret, catalog_capacity(c, (uint32_t)i));
     }
     return ret;
+}
+
+/* Per fixed resource the least capacity: no cut can get below it. */
+static void smallest(const struct catalog *c, const uint64_t *types, int64_t *ret)
+{
+    uint32_t words = catalog_words(c);
+    for (int r = 0; r < RES_FIXED; r++) {
+        ret[r] = INT64_MAX;
+    }
+    for (int i = bits_next(types, words, 0); i >= 0; i = bits_next(types, words, (uint32_t)i + 1)) {
+        const int64_t *v = catalog_capacity(c, (uint32_t)i)->v;
+        for (int r = 0; r < RES_FIXED; r++) {
+            ret[r] = v[r] < ret[r] ? v[r] : ret[r];
+        }
+    }
 }
 
 static const struct resources *reserve_of(struct sched *s, struct sched_open *c)
 {
     if (c->reserve_stale) {
         c->reserve = largest(s, c->pool->tm.catalog, c->types);
+        smallest(c->pool->tm.catalog, c->types, c->least);
         c->reserve_stale = false;
     }
     return &c->reserve;
@@ -47,7 +79,8 @@ static struct resources subtract(struct arena *a, const struct resources *limits
     for (uint32_t i = 0; i < limits->n_ext; i++) {
         const struct res_ext *l = &limits->ext[i];
         ext[i].name = l->name;
-        ext[i].amount = l->amount < 0 ? -1 : at_least_0(l->amount - resources_get_ext(used, l->name));
+        ext[i].amount =
+            l->amount < 0 ? -1 : at_least_0(l->amount - resources_get_ext(used, l->name));
     }
     left.ext = ext;
     return left;
@@ -64,13 +97,17 @@ void sched_limit_refresh(struct sched *s, const struct sched_pool *p)
 
 struct resources sched_limit_left(struct sched *s, const struct sched_pool *p)
 {
+    const struct resources *limits = &p->in->np->limits;
     struct resources used = p->in->in_use;
+    used.n_ext = limits->n_ext > 0 ? used.n_ext : 0; /* what is not limited is not summed up */
     for (uint32_t i = 0; i < s->n_claims; i++) {
         if (s->claims[i]->pool == p) {
-            used = resources_add(s->a, &used, reserve_of(s, s->claims[i]), 1);
+            struct resources one = *reserve_of(s, s->claims[i]);
+            one.n_ext = limits->n_ext > 0 ? one.n_ext : 0;
+            used = resources_add(s->a, &used, &one, 1);
         }
     }
-    return subtract(s->a, &p->in->np->limits, &used);
+    return subtract(s->a, limits, &used);
 }
 
 /* ---- making room ----------------------------------------------------------------------------- */
@@ -80,23 +117,29 @@ struct cut {
     struct sched_open *claim;
     uint64_t *types;
     struct resources reserve;
+    bool stuck; /* gives no more of the resource at hand */
 };
 
 struct cuts {
     struct cut *v;
     uint32_t n;
+    struct resources used; /* by nodes, the new one and all reservations */
 };
 
-static struct cuts cuts_begin(struct sched *s, const struct sched_pool *p)
+static struct cuts cuts_begin(struct sched *s, const struct sched_pool *p,
+                              const struct resources *need)
 {
-    struct cuts ret = {ARENA_NEW_N(s->a, struct cut, s->n_claims), 0};
+    struct cuts ret = {.v = ARENA_NEW_N(s->a, struct cut, s->n_claims)};
     uint32_t words = catalog_words(p->tm.catalog);
+    ret.used = resources_add(s->a, &p->in->in_use, need, 1);
     for (uint32_t i = 0; i < s->n_claims; i++) {
         struct sched_open *c = s->claims[i];
         if (c->pool == p) {
-            ret.v[ret.n++] =
-                (struct cut){c, arena_memdup(s->a, c->types, words * sizeof(*c->types)),
-                             *reserve_of(s, c)};
+            struct cut *cut = &ret.v[ret.n++];
+            cut->claim = c;
+            cut->types = arena_memdup(s->a, c->types, words * sizeof(*c->types));
+            cut->reserve = *reserve_of(s, c);
+            ret.used = resources_add(s->a, &ret.used, &cut->reserve, 1);
         }
     }
     return ret;
@@ -114,17 +157,12 @@ static int64_t limit_of(const struct resources *limits, int which)
     return which < RES_FIXED ? limits->v[which] : limits->ext[which - RES_FIXED].amount;
 }
 
-/* The first resource of which the claims and one more node of `need` take too much; -1 if none. */
-static int short_resource(struct sched *s, const struct sched_pool *p, const struct cuts *cuts,
+/* The first resource of which the claims and the new node take too much; -1 if none. */
+static int short_resource(const struct resources *limits, const struct cuts *cuts,
                           const struct resources *need)
 {
-    const struct resources *limits = &p->in->np->limits;
-    struct resources used = resources_add(s->a, &p->in->in_use, need, 1);
-    for (uint32_t i = 0; i < cuts->n; i++) {
-        used = resources_add(s->a, &used, &cuts->v[i].reserve, 1);
-    }
     for (int r = 0; r < RES_FIXED + (int)limits->n_ext; r++) {
-        if (limit_of(limits, r) >= 0 && amount(&used, limits, r) > limit_of(limits, r) &&
+        if (limit_of(limits, r) >= 0 && amount(&cuts->used, limits, r) > limit_of(limits, r) &&
             amount(need, limits, r) > 0) {
             return r;
         }
@@ -132,9 +170,35 @@ static int short_resource(struct sched *s, const struct sched_pool *p, const str
     return -1;
 }
 
+/* Would there be too little even if every claim kept its smallest type only? Then there is no point
+ * in cutting; it is the usual answer at a limit, so it has to be cheap. */
+static bool hopeless(struct sched *s, const struct sched_pool *p, const struct resources *need)
+{
+    const int64_t *limits = p->in->np->limits.v;
+    for (int r = 0; r < RES_FIXED; r++) {
+        if (limits[r] < 0 || need->v[r] <= 0) {
+            continue;
+        }
+        int64_t used = p->in->in_use.v[r];
+        bool over = __builtin_add_overflow(used, need->v[r], &used);
+        for (uint32_t i = 0; i < s->n_claims && !over; i++) {
+            struct sched_open *c = s->claims[i];
+            if (c->pool == p) {
+                (void)reserve_of(s, c);
+                over = __builtin_add_overflow(used, c->least[r], &used);
+            }
+        }
+        if (over || used > limits[r]) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Takes the types away that make up the claim's reservation of the resource. False if none or too
  * few would be left. */
-static bool cut_top(struct sched *s, struct cut *cut, const struct resources *limits, int which)
+static bool cut_top(struct sched *s, struct cuts *cuts, struct cut *cut,
+                    const struct resources *limits, int which)
 {
     const struct sched_pool *p = cut->claim->pool;
     const struct catalog *c = p->tm.catalog;
@@ -153,19 +217,20 @@ static bool cut_top(struct sched *s, struct cut *cut, const struct resources *li
         return false;
     }
     memcpy(cut->types, left, words * sizeof(*left));
+    cuts->used = resources_add(s->a, &cuts->used, &cut->reserve, -1);
     cut->reserve = largest(s, c, left);
+    cuts->used = resources_add(s->a, &cuts->used, &cut->reserve, 1);
     return true;
 }
 
 /* Cuts one step for the resource, at the claim that reserves most of it and can give. */
-static bool cut_one(struct sched *s, const struct cuts *cuts, const struct resources *limits,
-                    int which, bool *stuck)
+static bool cut_one(struct sched *s, struct cuts *cuts, const struct resources *limits, int which)
 {
     for (;;) {
         struct cut *best = NULL;
         for (uint32_t i = 0; i < cuts->n; i++) {
             struct cut *c = &cuts->v[i];
-            if (!stuck[i] && (best == NULL || amount(&c->reserve, limits, which) >
+            if (!c->stuck && (best == NULL || amount(&c->reserve, limits, which) >
                                                   amount(&best->reserve, limits, which))) {
                 best = c;
             }
@@ -173,10 +238,17 @@ static bool cut_one(struct sched *s, const struct cuts *cuts, const struct resou
         if (best == NULL) {
             return false;
         }
-        if (cut_top(s, best, limits, which)) {
+        if (cut_top(s, cuts, best, limits, which)) {
             return true;
         }
-        stuck[best - cuts->v] = true;
+        best->stuck = true;
+    }
+}
+
+static void unstick(struct cuts *cuts)
+{
+    for (uint32_t i = 0; i < cuts->n; i++) {
+        cuts->v[i].stuck = false;
     }
 }
 
@@ -184,25 +256,54 @@ static bool cut_one(struct sched *s, const struct cuts *cuts, const struct resou
 static bool make_room_for(struct sched *s, struct sched_pool *p, const struct resources *need)
 {
     const struct resources *limits = &p->in->np->limits;
-    struct cuts cuts = cuts_begin(s, p);
+    if (hopeless(s, p, need)) {
+        return false;
+    }
+    struct cuts cuts = cuts_begin(s, p, need);
     int which, last = -1;
-    bool *stuck = ARENA_NEW_N(s->a, bool, cuts.n);
-    while ((which = short_resource(s, p, &cuts, need)) >= 0) {
+    while ((which = short_resource(limits, &cuts, need)) >= 0) {
         if (which != last) {
-            memset(stuck, 0, cuts.n * sizeof(*stuck));
+            unstick(&cuts);
             last = which;
         }
-        if (!cut_one(s, &cuts, limits, which, stuck)) {
+        if (!cut_one(s, &cuts, limits, which)) {
             return false;
         }
     }
     for (uint32_t i = 0; i < cuts.n; i++) {
         struct sched_open *c = cuts.v[i].claim;
-        memcpy(c->types, cuts.v[i].types,
-               catalog_words(p->tm.catalog) * sizeof(*c->types));
+        memcpy(c->types, cuts.v[i].types, catalog_words(p->tm.catalog) * sizeof(*c->types));
         c->reserve_stale = true;
     }
     return true;
+}
+
+/* What failed once fails for ever, and so does whatever needs no less: claims only narrow. */
+static bool known_to_fail(const struct sched_pool *p, const struct resources *need)
+{
+    const struct resources *limits = &p->in->np->limits;
+    if (!p->room_failed || limits->n_ext > 0) {
+        return false;
+    }
+    for (int r = 0; r < RES_FIXED; r++) {
+        if (limits->v[r] >= 0 && need->v[r] < p->failed_need[r]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool try_room_for(struct sched *s, struct sched_pool *p, const struct resources *need)
+{
+    if (known_to_fail(p, need)) {
+        return false;
+    }
+    if (make_room_for(s, p, need)) {
+        return true;
+    }
+    p->room_failed = true;
+    memcpy(p->failed_need, need->v, sizeof(p->failed_need));
+    return false;
 }
 
 /* The capacity to reserve for a claim of the types from ranked[0] on, as few as minValues allow. */
@@ -229,13 +330,13 @@ static bool make_room(struct sched *s, struct sched_pool *p, const struct sched_
     memcpy(types, t->types, catalog_words(c) * sizeof(*types));
     struct resources most = subtract(s->a, &p->in->np->limits, &p->in->in_use);
     catalog_narrow_limit(c, &most, types);
-    uint32_t n = offerings_rank(p->in->offerings, types, t->offer, false, ranked,
-                                SCHED_MAX_ROOM_TYPES);
+    uint32_t n =
+        offerings_rank(p->in->offerings, types, t->offer, false, ranked, SCHED_MAX_ROOM_TYPES);
     bool done = false;
     for (uint32_t i = 0; i < n && i < SCHED_MAX_ROOM_TRIES && !done; i++) {
         struct arena_mark mark = arena_mark(s->a);
         struct resources need;
-        done = least_need(s, p, t, ranked + i, n - i, &need) && make_room_for(s, p, &need);
+        done = least_need(s, p, t, ranked + i, n - i, &need) && try_room_for(s, p, &need);
         arena_rewind(s->a, mark);
     }
     return done;

@@ -63,8 +63,8 @@ bool sched_group_clash(const struct overhead_group *g, const struct pod_class *c
 {
     for (uint32_t i = 0; cls->n_host_ports > 0 && i < g->n_daemonsets; i++) {
         const struct pod_class *ds = g->daemonsets[i]->cls;
-        const struct host_port *p = hostports_clash(cls->host_ports, cls->n_host_ports,
-                                                    ds->host_ports, ds->n_host_ports);
+        const struct host_port *p =
+            hostports_clash(cls->host_ports, cls->n_host_ports, ds->host_ports, ds->n_host_ports);
         if (p != NULL) {
             *ret_ds = g->daemonsets[i];
             *ret_port = p;
@@ -89,8 +89,8 @@ static void narrow_ports(const struct template *tm, const struct pod_class *cls,
 }
 
 /* Types that hold the pods and the DaemonSets of their group. */
-static void narrow_fit(struct sched *s, const struct template *tm,
-                       const struct resources *requests, uint64_t *types)
+static void narrow_fit(struct sched *s, const struct template *tm, const struct resources *requests,
+                       uint64_t *types)
 {
     uint32_t words = catalog_words(tm->catalog);
     uint64_t ret[CATALOG_WORDS_MAX] = {0};
@@ -122,8 +122,7 @@ static enum sched_step try_labels(struct sched *s, const struct sched_open *c,
     if (taints_refuse(taints, &k->cls->tolerations, !ask->tolerate_prefer) != NULL) {
         return STEP_TAINT;
     }
-    if (ask->pinned ||
-        !reqset_compatible(s->syms, &c->reqs, &ask->claim_reqs, true, NULL, NULL)) {
+    if (ask->pinned || !reqset_compatible(s->syms, &c->reqs, &ask->claim_reqs, true, NULL, NULL)) {
         return STEP_LABELS;
     }
     return narrow(s, c, ask, t);
@@ -159,8 +158,7 @@ static enum sched_step try_types(struct sched *s, const struct sched_open *c,
     if (!keep(t->types, left, words)) {
         return STEP_OFFERING;
     }
-    return sched_values_ok(s, c->pool, &t->reqs, t->types, t->offer) ? STEP_TAKEN
-                                                                     : STEP_MIN_VALUES;
+    return sched_values_ok(s, c->pool, &t->reqs, t->types, t->offer) ? STEP_TAKEN : STEP_MIN_VALUES;
 }
 
 enum sched_step sched_claim_try(struct sched *s, const struct sched_open *c,

@@ -1,6 +1,7 @@
 /*
- * sched_refuse.c - why not: every refused class is tried once more with each pool, against the state
- * in which the pass ended, and the first true obstacle in the order of the codes is written down.
+ * sched_refuse.c - why not: every refused class is tried once more with each pool, against the
+ * state in which the pass ended, and the first true obstacle in the order of the codes is written
+ * down.
  */
 #include "hostport.h"
 #include "labels.h"
@@ -93,7 +94,8 @@ static void invalid(struct attempt *at, struct reason *r)
                    : "its node selector and affinity contradict each other";
 }
 
-/* ---- ports and resources ---------------------------------------------------------------------- */
+/* ---- ports and resources ----------------------------------------------------------------------
+ */
 
 static void ports(struct attempt *at, struct reason *r)
 {
@@ -156,8 +158,8 @@ static void resources(struct attempt *at, struct reason *r)
     for (int i = bits_next(at->t.types, words, 0); i >= 0;
          i = bits_next(at->t.types, words, (uint32_t)i + 1)) {
         struct arena_mark mark = arena_mark(at->s->a);
-        struct resources need = resources_add(at->s->a, &at->t.requests,
-                                              &template_group(tm, (uint32_t)i)->sum, 1);
+        struct resources need =
+            resources_add(at->s->a, &at->t.requests, &template_group(tm, (uint32_t)i)->sum, 1);
         struct res_short sh;
         bool lacks = resources_shortage(at->s->syms, &need,
                                         catalog_allocatable(tm->catalog, (uint32_t)i), &sh);
@@ -179,8 +181,7 @@ static int64_t sold_out_price(const struct attempt *at, uint32_t type)
             if (!(at->t.offer.zones >> z & 1) || !(at->t.offer.cts >> ct & 1)) {
                 continue;
             }
-            int64_t price =
-                offerings_price(at->p->in->offerings, type, z, (enum capacity_type)ct);
+            int64_t price = offerings_price(at->p->in->offerings, type, z, (enum capacity_type)ct);
             if (price != PRICE_UNKNOWN && (best == PRICE_UNKNOWN || price < best)) {
                 best = price;
             }
@@ -238,7 +239,8 @@ static void limit(struct attempt *at, struct reason *r)
     }
     for (uint32_t i = 0; i < limits->n_ext; i++) {
         sym name = limits->ext[i].name;
-        ext[i] = (struct res_ext){name, limits->ext[i].amount < 0 ? 0 : resources_get_ext(cap, name)};
+        ext[i] =
+            (struct res_ext){name, limits->ext[i].amount < 0 ? 0 : resources_get_ext(cap, name)};
     }
     need.n_ext = limits->n_ext;
     need.ext = ext;
@@ -284,8 +286,8 @@ static void attempt(struct attempt *at, struct reason *r)
     }
     switch (sched_claim_try(at->s, &blank, at->k, at->ask, &at->t)) {
     case STEP_TAINT:
-        code(r, REASON_Taint)->taint =
-            taints_refuse(&at->p->in->np->taints, &at->k->cls->tolerations, !at->ask->tolerate_prefer);
+        code(r, REASON_Taint)->taint = taints_refuse(
+            &at->p->in->np->taints, &at->k->cls->tolerations, !at->ask->tolerate_prefer);
         return;
     case STEP_LABELS:
         labels(at, r);
@@ -342,12 +344,12 @@ enum reason_code sched_pool_closed(const struct snapshot_pool *p, const char **r
 /* Constraints that this version does not place, in the order of their codes. */
 static enum reason_code hard_code(unsigned hard)
 {
-    return hard & HARD_RESOURCE_CLAIM       ? REASON_ResourceClaim
-           : hard & HARD_VOLUME             ? REASON_Volume
-           : hard & HARD_POD_AFFINITY       ? REASON_PodAffinity
-           : hard & HARD_POD_ANTI_AFFINITY  ? REASON_PodAntiAffinity
-           : hard & HARD_TOPOLOGY_SPREAD    ? REASON_TopologySpread
-                                            : REASON_NONE;
+    return hard & HARD_RESOURCE_CLAIM      ? REASON_ResourceClaim
+           : hard & HARD_VOLUME            ? REASON_Volume
+           : hard & HARD_POD_AFFINITY      ? REASON_PodAffinity
+           : hard & HARD_POD_ANTI_AFFINITY ? REASON_PodAntiAffinity
+           : hard & HARD_TOPOLOGY_SPREAD   ? REASON_TopologySpread
+                                           : REASON_NONE;
 }
 
 /* The earlier of two obstacles stays. */
@@ -400,17 +402,23 @@ static void sort_nearest(struct sched_pool_refusal *v, uint32_t n)
 
 void sched_refuse(struct sched *s, struct sched_class *k)
 {
-    struct sched_refusal *r = ARENA_NEW(s->a, struct sched_refusal);
-    struct sched_pool_refusal *pools = ARENA_NEW_N(s->a, struct sched_pool_refusal, s->n_pools);
-    for (uint32_t i = 0; i < s->n_pools; i++) {
-        pools[i].pool = s->pools[i].in;
-        pool_reason(s, &s->pools[i], k, &pools[i].reason);
+    if (k->pools == NULL) {
+        k->pools = ARENA_NEW_N(s->a, struct sched_pool_refusal, s->n_pools);
     }
-    sort_nearest(pools, s->n_pools);
-    r->pools = pools;
+    if (k->explained < s->n_pools) {
+        struct sched_pool_refusal *one = &k->pools[k->explained];
+        one->pool = s->pools[k->explained].in;
+        pool_reason(s, &s->pools[k->explained++], k, &one->reason);
+    }
+    if (k->explained < s->n_pools) {
+        return;
+    }
+    struct sched_refusal *r = ARENA_NEW(s->a, struct sched_refusal);
+    sort_nearest(k->pools, s->n_pools);
+    r->pools = k->pools;
     r->n_pools = s->n_pools;
     if (s->n_pools > 0) {
-        r->reason = pools[0].reason;
+        r->reason = k->pools[0].reason;
     } else {
         code(&r->reason, k->cls->hard & HARD_RESOURCE_CLAIM ? REASON_ResourceClaim : REASON_NoPool);
     }

@@ -55,8 +55,8 @@ static void values_add(struct values *set, sym v, uint32_t enough)
     }
 }
 
-static uint32_t count_labels(const struct sched *s, const struct sched_pool *p,
-                             const struct req *r, const uint64_t *types, uint32_t enough)
+static uint32_t count_labels(const struct sched *s, const struct sched_pool *p, const struct req *r,
+                             const uint64_t *types, uint32_t enough)
 {
     const struct catalog *c = p->tm.catalog;
     struct values seen = {.n = 0};
@@ -73,9 +73,8 @@ static uint32_t count_labels(const struct sched *s, const struct sched_pool *p,
     return seen.n;
 }
 
-uint32_t sched_values_count(const struct sched *s, const struct sched_pool *p,
-                            const struct req *r, const uint64_t *types, struct offer_mask offer,
-                            uint32_t enough)
+uint32_t sched_values_count(const struct sched *s, const struct sched_pool *p, const struct req *r,
+                            const uint64_t *types, struct offer_mask offer, uint32_t enough)
 {
     if (r->key == L_INSTANCE_TYPE) {
         uint32_t n = bits_count(types, catalog_words(p->tm.catalog));

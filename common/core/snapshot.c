@@ -15,7 +15,7 @@ struct builder {
     uint32_t n_nodes;
     const struct node **by_provider; /* sorted, only those that have an id */
     uint32_t n_by_provider;
-    bool *joined;                   /* per node of the input: has a claim */
+    bool *joined;                      /* per node of the input: has a claim */
     const struct template **templates; /* per pool, made when first needed */
 };
 
@@ -189,13 +189,20 @@ static struct taints starting_taints(struct builder *b, const struct snapshot_no
     return (struct taints){v, kept};
 }
 
+/* own, and where it is silent what `from` says. */
 static struct resources filled(struct builder *b, const struct resources *own,
                                const struct resources *from)
 {
     struct resources ret = resources_max(b->a, own, from);
+    struct res_ext *ext = arena_memdup(b->a, ret.ext, ret.n_ext * sizeof(*ext));
     for (int i = 0; i < RES_FIXED; i++) {
         ret.v[i] = own->v[i] != 0 ? own->v[i] : from->v[i];
     }
+    for (uint32_t i = 0; i < ret.n_ext; i++) {
+        int64_t mine = resources_get_ext(own, ext[i].name);
+        ext[i].amount = mine != 0 ? mine : resources_get_ext(from, ext[i].name);
+    }
+    ret.ext = ext;
     return ret;
 }
 
@@ -210,15 +217,14 @@ static bool disrupted_taint(const struct symtab *t, const struct node *node)
     return false;
 }
 
-static bool is_leaving(const struct symtab *t, const struct node *node,
-                       const struct nodeclaim *nc)
+static bool is_leaving(const struct symtab *t, const struct node *node, const struct nodeclaim *nc)
 {
     if (node != NULL && (node->m.deleted_ns != 0 || disrupted_taint(t, node))) {
         return true;
     }
-    return nc != NULL && (nc->m.deleted_ns != 0 ||
-                          condition_true(&nc->conditions, "InstanceTerminating") ||
-                          condition_true(&nc->conditions, "DisruptionReason"));
+    return nc != NULL &&
+           (nc->m.deleted_ns != 0 || condition_true(&nc->conditions, "InstanceTerminating") ||
+            condition_true(&nc->conditions, "DisruptionReason"));
 }
 
 /* A claim that was not launched: room for its own pods, and the largest type against limits. */
@@ -242,6 +248,9 @@ static void planned(struct builder *b, struct snapshot_node *n)
     }
     struct resources over = template_least_overhead(b->a, pool_template(b, p), types);
     n->free = resources_add(b->a, requests, &over, -1);
+    /* DaemonSets may have come since: what they take does not make other resources unusable. */
+    static const struct resources none;
+    n->free = resources_max(b->a, &n->free, &none);
 }
 
 /* DaemonSets that belong on the node: their requests in sum, their ports appended to it. */
@@ -283,11 +292,11 @@ static void room(struct builder *b, struct snapshot_node *n)
         n->ports = n->usage->host_ports;
         n->n_ports = n->usage->n_host_ports;
     }
-    if (n->node == NULL && !n->launched) {
+    struct resources expected = daemonsets_here(b, n);
+    if (n->node == NULL && (!n->launched || resources_is_zero(&n->allocatable))) {
         planned(b, n);
         return;
     }
-    struct resources expected = daemonsets_here(b, n);
     struct resources to_come = resources_add(b->a, &expected, daemons, -1);
     to_come = resources_max(b->a, &to_come, &none);
     n->free = resources_add(b->a, &n->allocatable, requested, -1);
@@ -307,8 +316,8 @@ static void join(struct builder *b, struct snapshot_node *n)
     n->initialized = node != NULL && (!ours || init == V_TRUE);
     n->launched = node != NULL || (nc->provider_id != NULL && nc->provider_id[0] != '\0') ||
                   condition_true(&nc->conditions, "Launched");
-    n->labels = registered ? labels_reqs(b->a, &node->m.labels)
-                           : claim_labels(b->a, b->in->syms, nc);
+    n->labels =
+        registered ? labels_reqs(b->a, &node->m.labels) : claim_labels(b->a, b->in->syms, nc);
     if (!registered) {
         n->taints = nc->taints;
     } else {

@@ -7,20 +7,21 @@
  * O(nodes + claims + pending pods): usage of nodes is kept by the driver as pods come and go
  * (node_usage), and pods are already classed.
  *
- * Joining as Karpenter (karpenter-core.md §0.1): labels and taints are the claim's until the node
+ * Joining as Karpenter: labels and taints are the claim's until the node
  * is registered, then the node's; startup and ephemeral taints do not count until it is
  * initialized; capacity missing on the node is filled from the claim until then. A claim that was
- * not launched yet counts with exactly the room that it was planned for (spec.resources.requests),
- * so it carries its own pods and delays nobody (ours); against the pool's limits it counts with the
- * largest capacity among its types. A claim whose Node was there and is gone is no target.
+ * not launched yet, or whose room is not known, counts with exactly what it was planned for
+ * (spec.resources.requests), so it carries its own pods and delays nobody (Karpenter waits until
+ * all claims are launched); against the pool's limits it counts with the largest capacity among its
+ * types. A claim whose Node was there and is gone is no target.
  *
  * Marked for leaving is: a deletion timestamp (claim's or node's), InstanceTerminating or
  * DisruptionReason on the claim, the taint karpenter.sh/disrupted.
  *
- * Pods to place are the provisionable ones and the reschedulable ones bound to a leaving node; others
- * in the array are left out. A driver that wants pods of a leaving node to stay out (do-not-disrupt,
- * a PDB that never allows it) does not pass them. Symbols of pool names, class names and types must
- * be interned by whoever decodes them.
+ * Pods to place are the provisionable ones and the reschedulable ones bound to a leaving node;
+ * others in the array are left out. A driver that wants pods of a leaving node to stay out
+ * (do-not-disrupt, a PDB that never allows it) does not pass them. Symbols of pool names, class
+ * names and types must be interned by whoever decodes them.
  *
  * Order: nodes initialized first, then by name; pools by weight descending, then name descending as
  * Karpenter; pods as the scheduler sorts them.
@@ -34,24 +35,24 @@
 /* What is bound to one node, kept up to date by the driver. Terminal pods do not count. */
 struct node_usage {
     const char *node_name;
-    struct resources requested;        /* all pods */
-    struct resources daemon_requested; /* those of DaemonSets */
-    uint32_t pods;                     /* neither DaemonSet nor static */
-    uint32_t reschedulable;            /* karpenter-core.md, appendix B */
-    uint32_t do_not_disrupt;           /* pods with the annotation in force when last seen */
-    uint32_t waiting_evict;            /* terminating */
+    struct resources requested;         /* all pods */
+    struct resources daemon_requested;  /* those of DaemonSets */
+    uint32_t pods;                      /* neither DaemonSet nor static */
+    uint32_t reschedulable;             /* pod_reschedulable */
+    uint32_t do_not_disrupt;            /* pods with the annotation in force when last seen */
+    uint32_t waiting_evict;             /* terminating */
     const struct host_port *host_ports; /* those of all pods */
     uint32_t n_host_ports;
 };
 
 struct snapshot_pool_in {
     const struct nodepool *pool;
-    const struct nodeclass *cls;        /* NULL: absent */
-    const struct catalog *catalog;      /* NULL: closed says why */
+    const struct nodeclass *cls;   /* NULL: absent */
+    const struct catalog *catalog; /* NULL: closed says why */
     const struct offerings *offerings;
-    enum reason_code closed;            /* REASON_NONE if pods may be planned here */
-    const char *closed_text;            /* a condition's message, or NULL */
-    int64_t max_new_nodes;              /* launches left to this decision, -1 = any number */
+    enum reason_code closed; /* REASON_NONE if pods may be planned here */
+    const char *closed_text; /* a condition's message, or NULL */
+    int64_t max_new_nodes;   /* launches left to this decision, -1 = any number */
 };
 
 struct snapshot_in {
@@ -83,15 +84,15 @@ struct snapshot_pool {
 };
 
 struct snapshot_node {
-    const char *name;                /* the node's, else the claim's */
-    const struct node *node;         /* NULL: not registered */
-    const struct nodeclaim *claim;   /* NULL: not ours */
+    const char *name;                 /* the node's, else the claim's */
+    const struct node *node;          /* NULL: not registered */
+    const struct nodeclaim *claim;    /* NULL: not ours */
     const struct snapshot_pool *pool; /* NULL: none */
-    const struct node_usage *usage;  /* NULL: nothing bound */
-    struct reqset labels;            /* one value each; before registration what the claim leaves */
-    struct taints taints;            /* those that count now */
+    const struct node_usage *usage;   /* NULL: nothing bound */
+    struct reqset labels; /* one value each; before registration what the claim leaves */
+    struct taints taints; /* those that count now */
     struct resources capacity, allocatable;
-    struct resources free; /* allocatable − requested − daemon overhead still to come */
+    struct resources free;         /* allocatable − requested − daemon overhead still to come */
     const struct host_port *ports; /* taken: pods' and those of DaemonSets that belong here */
     uint32_t n_ports;
     bool initialized, launched;

@@ -9,7 +9,12 @@
 
 #include <stdbool.h>
 
-enum taint_effect { EFFECT_ANY = 0, EFFECT_NO_SCHEDULE, EFFECT_PREFER_NO_SCHEDULE, EFFECT_NO_EXECUTE };
+enum taint_effect {
+    EFFECT_ANY = 0,
+    EFFECT_NO_SCHEDULE,
+    EFFECT_PREFER_NO_SCHEDULE,
+    EFFECT_NO_EXECUTE
+};
 
 struct taint {
     sym key, value; /* value V_EMPTY when absent */
@@ -44,7 +49,7 @@ const struct taint *taints_refuse(const struct taints *taints, const struct tole
 bool taint_equal(const struct taint *a, const struct taint *b);
 /* Same key and effect: what Kubernetes regards as the same taint. */
 bool taint_matches(const struct taint *a, const struct taint *b);
-/* Taints every node has for a while at its start (karpenter-core.md §0.1): not-ready, unreachable,
+/* Taints every node has for a while at its start, as Karpenter: not-ready, unreachable,
  * cloudprovider uninitialized, karpenter.sh/unregistered, and every key
  * under readiness.k8s.io. */
 bool taint_ephemeral(const struct symtab *t, const struct taint *taint);

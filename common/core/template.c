@@ -28,7 +28,7 @@ void template_narrow(const struct catalog *c, const struct symtab *t, const stru
         return;
     }
     /* A catalog that does not tell its region has the pool's. */
-    bool strict = labels_well_known(r->key) && r->key != L_REGION && !want_negative(r);
+    bool strict = labels_well_known(r->key) && r->key != L_REGION && !req_negative(r);
     catalog_narrow(c, t, r, strict, bits);
 }
 
@@ -70,7 +70,7 @@ static void daemonset_way(struct arena *a, const struct symtab *t, const struct 
         return;
     }
     const struct req *host = reqset_get(&want, L_HOSTNAME);
-    if (host != NULL && !host->complement && host->n > 0) {
+    if (host != NULL && !want_any_host(host)) {
         return; /* made for a node that exists */
     }
     want = reqset_without(a, &want, L_HOSTNAME);
@@ -171,8 +171,7 @@ const struct overhead_group *template_group(const struct template *tm, uint32_t 
     BUG("type %u is in no group", type);
 }
 
-static struct resources least(struct arena *a, const struct resources *x,
-                              const struct resources *y)
+static struct resources least(struct arena *a, const struct resources *x, const struct resources *y)
 {
     struct resources ret = *x;
     for (int i = 0; i < RES_FIXED; i++) {

@@ -1,6 +1,6 @@
 /*
  * template.h - a new node of a pool before any pod narrows it: requirements, instance types, and
- * what DaemonSets will take of it (karpenter-core.md §2.3, §2.6).
+ * what DaemonSets will take of it.
  *
  * DaemonSets differ by instance type (one runs on GPU nodes only), so types with the same set of
  * them form a group; each has its own overhead and host ports. A DaemonSet belongs to a type if it
@@ -19,7 +19,8 @@ struct overhead_group {
     uint32_t n_daemonsets;
 };
 
-struct template {
+struct template
+{
     const struct catalog *catalog;
     struct reqset reqs;    /* the pool's, its name and class, registered and initialized */
     const uint64_t *types; /* what reqs leave of the catalog, offerings aside */

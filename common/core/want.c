@@ -1,30 +1,14 @@
 /* want.c - see want.h. */
 #include "want.h"
 
-bool want_negative(const struct req *r)
+/* Rules that contradict each other leave a label that must be there no value. */
+static bool possible(const struct reqset *set)
 {
-    if (r->has_gte || r->has_lte) {
-        return false;
-    }
-    enum req_op op = req_op(r);
-    return op == REQ_NOT_IN || op == REQ_DOES_NOT_EXIST;
-}
-
-/* An empty result is honest only if both sides are content without the label. */
-static bool join(struct arena *a, const struct symtab *t, struct reqset *into,
-                 const struct reqset *more)
-{
-    for (uint32_t i = 0; i < more->n; i++) {
-        const struct req *y = &more->v[i];
-        const struct req *x = reqset_get(into, y->key);
-        if (x == NULL || (want_negative(x) && want_negative(y))) {
-            continue;
-        }
-        if (!req_intersects(t, x, y)) {
+    for (uint32_t i = 0; i < set->n; i++) {
+        if (req_is_empty(&set->v[i]) && !req_negative(&set->v[i])) {
             return false;
         }
     }
-    *into = reqset_merge(a, t, into, more);
     return true;
 }
 
@@ -32,15 +16,22 @@ bool want_build(struct arena *a, const struct symtab *t, const struct pod_class 
                 const struct affinity_term *required, const struct affinity_term *preferred,
                 struct reqset *ret)
 {
-    struct reqset set = cls->selector;
-    if (required != NULL && (required->invalid || !join(a, t, &set, &required->reqs))) {
-        return false;
+    const struct affinity_term *terms[] = {required, preferred};
+    *ret = cls->selector;
+    for (size_t i = 0; i < ARRAY_LEN(terms); i++) {
+        if (terms[i] != NULL && terms[i]->invalid) {
+            return false;
+        }
+        if (terms[i] != NULL) {
+            *ret = reqset_merge(a, t, ret, &terms[i]->reqs);
+        }
     }
-    if (preferred != NULL && (preferred->invalid || !join(a, t, &set, &preferred->reqs))) {
-        return false;
-    }
-    *ret = set;
-    return true;
+    return possible(ret);
+}
+
+bool want_any_host(const struct req *host)
+{
+    return host->complement && !host->has_gte && !host->has_lte;
 }
 
 /* Is every value of have one that w allows? */
@@ -53,7 +44,7 @@ static bool covers(struct arena *scratch, const struct symtab *t, const struct r
                 return false;
             }
         }
-        return have->n > 0 || want_negative(w);
+        return have->n > 0 || req_negative(w);
     }
     struct arena_mark mark = arena_mark(scratch);
     struct req both = req_intersect(scratch, t, have, w);
@@ -70,7 +61,7 @@ bool want_met(struct arena *scratch, const struct symtab *t, const struct reqset
     for (uint32_t i = 0; i < want->n; i++) {
         const struct req *w = &want->v[i];
         const struct req *have = reqset_get(labels, w->key);
-        if (have == NULL ? !want_negative(w) : !covers(scratch, t, w, have)) {
+        if (have == NULL ? !req_negative(w) : !covers(scratch, t, w, have)) {
             return false;
         }
     }

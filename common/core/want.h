@@ -1,9 +1,9 @@
 /*
  * want.h - what a pod class asks of a node's labels.
  *
- * A class has a selector, required terms (one of which must hold) and preferred ones (karpenter-core.md
- * §2.5). A want is one way through them: the selector, at most one required and one preferred term,
- * as one requirement set.
+ * A class has a selector, required terms (one of which must hold) and preferred ones. A want is one
+ * way through them: the selector, at most one required and one preferred term, as one requirement
+ * set.
  */
 #ifndef KARP_CORE_WANT_H
 #define KARP_CORE_WANT_H
@@ -12,8 +12,8 @@
 
 /*
  * selector ∩ required ∩ preferred (both may be NULL). False if nothing can meet it: a term that the
- * core does not take, or two rules for one label without a common value. (Karpenter reads the latter
- * as "the label must not exist"; that is not what was asked.)
+ * core does not take, or two rules for one label without a common value. (Karpenter reads the
+ * latter as "the label must not exist"; that is not what was asked.)
  */
 bool want_build(struct arena *a, const struct symtab *t, const struct pod_class *cls,
                 const struct affinity_term *required, const struct affinity_term *preferred,
@@ -28,7 +28,8 @@ bool want_build(struct arena *a, const struct symtab *t, const struct pod_class 
 bool want_met(struct arena *scratch, const struct symtab *t, const struct reqset *labels,
               const struct reqset *want);
 
-/* NotIn or DoesNotExist without bounds: a missing label meets it. */
-bool want_negative(const struct req *r);
+/* Whether a node that does not exist yet will do for this requirement of a host name: Exists and
+ * NotIn. It will have one, so DoesNotExist is never met; and nobody can name it beforehand. */
+bool want_any_host(const struct req *host);
 
 #endif

@@ -132,7 +132,7 @@ START_TEST(makes_from_the_written_form)
     ck_assert_int_eq(req_op(&r), makes[_i].op);
     ck_assert_int_eq(req_is_empty(&r), makes[_i].empty);
     ck_assert_int_eq(req_negative(&r),
-                     makes[_i].op == REQ_NOT_IN || makes[_i].op == REQ_DOES_NOT_EXIST);
+                     makes[_i].op == REQ_NOT_IN || makes[_i].w.op == REQ_DOES_NOT_EXIST);
 }
 END_TEST
 
@@ -173,7 +173,7 @@ static const struct {
     {{REQ_IN, {"x"}}, {REQ_LTE, {"4"}}, "k DoesNotExist"},
     /* NotIn */
     {{REQ_NOT_IN, {"a", "b"}}, {REQ_NOT_IN, {"b", "c"}}, "k NotIn [a b c]"},
-    {{REQ_NOT_IN, {"a"}}, {REQ_EXISTS, {NULL}}, "k NotIn [a]"},
+    {{REQ_NOT_IN, {"a"}}, {REQ_EXISTS, {NULL}}, "k NotIn [a] and Exists"},
     {{REQ_NOT_IN, {"a"}}, {REQ_DOES_NOT_EXIST, {NULL}}, "k DoesNotExist"},
     {{REQ_NOT_IN, {"4", "5", "x"}}, {REQ_GT, {"4"}}, "k NotIn [5] and Gte 5"},
     {{REQ_NOT_IN, {"4", "5", "x"}}, {REQ_GTE, {"4"}}, "k NotIn [4 5] and Gte 4"},
@@ -237,6 +237,8 @@ static void check_membership(const struct written *wx, const struct written *wy)
         ck_assert(req_intersects(syms, &x, &y));
     }
     ck_assert_int_eq(req_intersects(syms, &x, &y), !req_is_empty(&both));
+    /* A node without the label is a member, too. */
+    ck_assert_int_eq(req_negative(&both), req_negative(&x) && req_negative(&y));
 }
 
 START_TEST(intersection_is_membership_in_both)
@@ -440,6 +442,41 @@ static const struct {
      true,
      NULL,
      false},
+    {"Exists and NotIn, not defined",
+     {{NULL, {0}}},
+     {{"team", {REQ_EXISTS, {NULL}}}, {"team", {REQ_NOT_IN, {"a"}}}},
+     true,
+     false,
+     "team",
+     true},
+    {"Gt and NotIn, not defined",
+     {{NULL, {0}}},
+     {{"team", {REQ_NOT_IN, {"7"}}}, {"team", {REQ_GT, {"5"}}}},
+     true,
+     false,
+     "team",
+     true},
+    {"Exists and NotIn, defined",
+     {{"team", {REQ_IN, {"a", "b"}}}},
+     {{"team", {REQ_EXISTS, {NULL}}}, {"team", {REQ_NOT_IN, {"a"}}}},
+     true,
+     true,
+     NULL,
+     false},
+    {"Exists and NotIn, must not exist",
+     {{"team", {REQ_DOES_NOT_EXIST, {NULL}}}},
+     {{"team", {REQ_EXISTS, {NULL}}}, {"team", {REQ_NOT_IN, {"a"}}}},
+     true,
+     false,
+     "team",
+     false},
+    {"contradiction is not DoesNotExist",
+     {{NULL, {0}}},
+     {{"team", {REQ_IN, {"a"}}}, {"team", {REQ_IN, {"b"}}}},
+     true,
+     false,
+     "team",
+     true},
     {"DoesNotExist and Exists",
      {{"team", {REQ_DOES_NOT_EXIST, {NULL}}}},
      {{"team", {REQ_EXISTS, {NULL}}}},

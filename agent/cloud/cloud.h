@@ -1,0 +1,118 @@
+/*
+ * cloud.h - EC2 as the agent's controllers see it.
+ *
+ * The cloud owns what is known of EC2: per EC2NodeClass a catalog and its offerings (prices,
+ * stock-outs), launch templates, instances. It decides nothing about nodes: controllers ask, it
+ * answers in a later turn. Files: class.c (resolution of EC2NodeClass and its conditions),
+ * facts.c (offerings, prices, stock-outs), template.c and userdata.c (launch templates), launch.c
+ * (CreateFleet), instance.c (describe, list, terminate, tag).
+ *
+ * Callbacks run exactly once, never before the call returns, never after cloud_free.
+ */
+#ifndef KARP_AGENT_CLOUD_CLOUD_H
+#define KARP_AGENT_CLOUD_CLOUD_H
+
+#include "common/core/snapshot.h"
+
+#define TAG_CLAIM_UID "karp.dev/nodeclaim-uid"
+#define TAG_CLUSTER_UID "karp.dev/cluster-uid"
+#define TAG_CLUSTER "eks:eks-cluster-name"
+#define TAG_POOL "karpenter.sh/nodepool"
+#define TAG_CLAIM "karpenter.sh/nodeclaim"
+#define TAG_CLASS "karpenter.k8s.aws/ec2nodeclass"
+
+struct cloud;
+struct runtime;
+
+struct cloud *cloud_new(struct runtime *rt);
+void cloud_free(struct cloud *c);
+/* Verifies the account (STS) and region, reads the cluster (EKS), offerings and prices; watches
+ * node classes. */
+void cloud_start(struct cloud *c);
+/* Facts needed for a first decision are there. */
+bool cloud_ready(const struct cloud *c);
+
+/* ---- what can be launched ---------------------------------------------------------------------
+ */
+
+/* One snapshot_pool_in per pool of the store that is ours and not static, in any order: its class,
+ * catalog and offerings, or why it is closed. Borrowed until the store's thaw. */
+void cloud_pools(struct cloud *c, struct arena *a, struct snapshot_in *ret);
+/* Price of a running offering; PRICE_UNKNOWN. */
+int64_t cloud_price(struct cloud *c, const char *type, const char *zone, enum capacity_type ct);
+
+/* Stock-outs now in force, for status and metrics. until_ns is wall clock. */
+struct stockout {
+    enum capacity_type ct;
+    const char *type, *zone; /* type "*": the whole capacity type */
+    const char *code;        /* EC2's */
+    int64_t until_ns;
+};
+uint32_t cloud_stockouts(struct cloud *c, struct arena *a, const struct stockout **ret);
+
+/* ---- launching: one call is one attempt (see launcher.h for "exactly once") -------------------
+ */
+
+enum launch_outcome {
+    LAUNCH_OK,
+    LAUNCH_NO_CAPACITY, /* definitive: no instance; offerings are marked */
+    LAUNCH_NOT_READY,   /* the class is not ready: nothing was asked */
+    LAUNCH_REFUSED,     /* definitive: EC2 said no (reason, message), no instance */
+    LAUNCH_UNKNOWN      /* no answer, or the token was used with other parameters: look by tag */
+};
+
+struct instance {
+    const char *id, *type, *zone, *zone_id, *image_id, *subnet_id, *state;
+    const char *claim_uid, *cluster_uid, *cluster, *pool, *cls, *claim; /* tags, "" if absent */
+    const char *name_tag;
+    enum capacity_type ct;
+    int64_t launched_ns;
+};
+
+struct launch_result {
+    enum launch_outcome outcome;
+    struct instance instance;               /* LAUNCH_OK; borrowed for the call */
+    struct resources capacity, allocatable; /* the catalog's view of its type */
+    const struct reqset *labels;            /* the type's labels */
+    bool answered;                          /* EC2 answered this attempt: it is certain for the
+                                             * attempt, not only for this call, what it made */
+    char reason[64];                        /* condition reason: Karpenter's names */
+    char message[304];                      /* ≤ 300 characters */
+};
+
+typedef void (*cloud_launch_fn)(void *arg, const struct launch_result *r);
+void cloud_launch(struct cloud *c, const struct nodeclaim *nc, int64_t attempt,
+                  cloud_launch_fn done, void *arg);
+/* Describes an instance found by tag in the shape of a launch result. */
+void cloud_describe_launch(struct cloud *c, const struct nodeclaim *nc, const struct instance *i,
+                           struct launch_result *ret);
+
+/* ---- instances ---------------------------------------------------------------------------------
+ */
+
+/* err.kind ERR_NONE and the instances (strings good for the call), or what failed. Only instances
+ * of this cluster UID and cluster name; states pending … shutting-down. */
+typedef void (*cloud_list_fn)(void *arg, const struct err *err, const struct instance *list,
+                              uint32_t n);
+void cloud_list(struct cloud *c, cloud_list_fn done, void *arg);
+/* Instances tagged with the claim's UID, in any state but terminated. */
+void cloud_find(struct cloud *c, const char *claim_uid, cloud_list_fn done, void *arg);
+/* By id; n is 0 if EC2 does not know it or it is terminated. */
+void cloud_get(struct cloud *c, const char *instance_id, cloud_list_fn done, void *arg);
+
+typedef void (*cloud_done_fn)(void *arg, const struct err *err);
+/* ERR_NONE: EC2 took the order (or it was shutting down); ERR_NOT_FOUND: it is gone. */
+void cloud_terminate(struct cloud *c, const char *instance_id, cloud_done_fn done, void *arg);
+void cloud_tag(struct cloud *c, const char *instance_id, const struct kv *tags, uint32_t n,
+               cloud_done_fn done, void *arg);
+
+/* "aws:///us-west-2a/i-0123" → "i-0123" (inside the argument); NULL if it is none. */
+const char *cloud_instance_id(const char *provider_id);
+
+/* Static stability: launches or terminations fail as such (5xx, throttling, time-out, permission)
+ * right now, so nothing is removed voluntarily. A stock-out does not count. */
+bool cloud_failing(const struct cloud *c);
+/* Clock skew against EC2's Date beyond 30 s freezes age-based actions. */
+int64_t cloud_clock_skew_ns(const struct cloud *c);
+
+#endif

@@ -1,0 +1,396 @@
+/*
+ * cloud_int.h - what the files of cloud/ share; nobody else includes it.
+ *
+ *   job.c        work that waits for answers; ends with the cloud
+ *   home.c       which account, cluster, version
+ *   facts.c      what EC2 offers where (refresh.c asks), stock-outs (stock.c)
+ *   classspec.c  EC2NodeClass.spec read, and what of it enters the catalog (kubeletcheck.c: rules)
+ *   resolve.c    subnets, groups, images, profile of a class (images.c)
+ *   class.c      the EC2NodeClass controller; classstatus.c its conditions
+ *   market.c     catalogs and offerings per class, cloud_pools
+ *   userdata.c   the text a node boots from
+ *   template.c   launch templates: ensured, and deleted when unused
+ *   plan.c       which types and zones a launch asks for; launchask.c puts it in EC2's words;
+ *                launch.c asks; outcome.c knows EC2's answers
+ *   instance.c   describe, list, terminate, tag
+ */
+#ifndef KARP_AGENT_CLOUD_INT_H
+#define KARP_AGENT_CLOUD_INT_H
+
+#include "agent/claim.h"
+#include "agent/cloud/cloud.h"
+#include "agent/cloud/job.h"
+#include "agent/queue.h"
+#include "agent/runtime.h"
+#include "agent/store.h"
+#include "common/aws/ec2.h"
+#include "common/base/map.h"
+#include "common/core/ec2type.h"
+
+#include <jansson.h>
+
+#define ZONES_MAX CATALOG_MAX_ZONES
+#define CLASSES_MAX STORE_MAX_OBJECTS
+#define RETRY_MIN_NS (1 * NS_PER_S)
+
+/* ---- home.c ------------------------------------------------------------------------------------ */
+
+#define HOME_REFRESH_NS (5 * NS_PER_MIN)
+#define HOME_RETRY_MAX_NS (30 * NS_PER_S)
+
+/* Strings are heap, NULL while unknown. */
+struct home {
+    char *account;
+    char *endpoint, *ca_b64, *cidr;
+    char *version;   /* "1.34" */
+    char *dns_ip;    /* of kube-system/kube-dns; NULL also if there is none */
+    bool asked;      /* EKS, version and kube-dns have been asked once */
+    char *trouble;   /* why EKS did not answer, for people; NULL if it did */
+};
+
+void home_start(struct cloud *c);
+void home_done(struct cloud *c);
+
+/* ---- facts.c, refresh.c, stock.c ----------------------------------------------------------------- */
+
+#define FACTS_REFRESH_NS (12 * NS_PER_H)
+#define FACTS_RETRY_MAX_NS (10 * NS_PER_MIN)
+#define FACTS_PATIENCE_NS (30 * NS_PER_S) /* prices that do not come do not hold up the start */
+#define SPOT_GUESS_PERCENT 40             /* of on-demand, where there is no history */
+
+#define STOCKOUT_NS (3 * NS_PER_MIN)
+#define STOCKOUT_MAX_NS (30 * NS_PER_MIN)
+#define STOCKOUT_MEMORY_NS (15 * NS_PER_MIN) /* sold out again within it: twice as long */
+#define STOCKOUTS_MAX 100000
+
+struct stock {
+    enum capacity_type ct;
+    char *type, *zone, *code; /* type "*": the whole capacity type, any zone */
+    int64_t until_ns;         /* monotonic */
+    int64_t until_wall_ns;
+    unsigned times;
+};
+
+/* Prices by number of ec2_facts; spot[type * ZONES_MAX + zone]. */
+struct facts {
+    char *zones[ZONES_MAX]; /* in string order */
+    uint32_t n_zones;
+    uint64_t *offered; /* per type, bit per zone */
+    int64_t *on_demand;
+    int64_t *spot;
+    uint64_t *spot_seen; /* per type, zones with a price history */
+    bool offerings_known, spot_tried, prices_tried;
+    uint64_t version; /* of everything above and the stock-outs */
+    struct map *stock, *full_subnets;
+    int64_t next_expiry_ns;
+    int64_t started_ns;
+};
+
+void facts_init(struct cloud *c);
+void facts_done(struct cloud *c);
+void facts_start(struct cloud *c); /* refresh.c */
+bool facts_ready(const struct cloud *c);
+int facts_zone(const struct facts *f, const char *zone); /* -1 */
+int64_t facts_price(const struct facts *f, int type, int zone, enum capacity_type ct);
+/* The zones (sorted) in which types are offered; offered is per type and taken over. */
+void facts_set_offered(struct facts *f, char **zones, uint32_t n_zones, uint64_t *offered);
+
+void stock_init(struct facts *f);
+void stock_done(struct facts *f);
+void stock_mark(struct cloud *c, enum capacity_type ct, const char *type, const char *zone,
+                const char *code);
+void stock_mark_subnet(struct cloud *c, const char *subnet_id);
+bool stock_subnet_full(const struct cloud *c, const char *subnet_id);
+/* In force now. */
+bool stock_holds(const struct cloud *c, const struct stock *s);
+/* Counts up the version when a stock-out has ended. */
+void stock_expire(struct cloud *c);
+
+/* ---- classspec.c ----------------------------------------------------------------------------------- */
+
+/* The numbers of the spec that enter the catalog. What cannot be read counts as not there. */
+void spec_ec2_class(const struct agent_options *o, const json_t *spec, struct ec2_class *ret);
+/* Annotation karp.dev/capacity; amounts live in a. ERR_INVALID says what is wrong with it. */
+int spec_extra(struct symtab *t, struct arena *a, const struct nodeclass *cls,
+               struct resources *ret, struct err *reterr);
+enum ami_family spec_family(const json_t *spec);
+/* Why this version cannot run the spec at all; false if it can. */
+bool spec_unsupported(const json_t *spec, struct buf *why);
+/* Rules of aws-ec2.md §1.3 that the kubelet part breaks, joined by "; "; false if none. */
+bool spec_kubelet_errors(const json_t *kubelet, struct buf *why);
+/* A tag that users must not set; NULL if there is none. */
+const char *spec_restricted_tag(const json_t *spec);
+/* Types that cannot run the class at all: they get no offerings. */
+bool spec_type_fits(const json_t *spec, const struct ec2_class *ec, const struct ec2_fact *f);
+
+/* ---- resolve.c, images.c ---------------------------------------------------------------------------- */
+
+#define RESOLVE_MAX 2000 /* subnets, groups or images of one class */
+
+enum resolve_part { PART_SUBNETS, PART_GROUPS, PART_IMAGES, PART_PROFILE, PART_COUNT };
+
+struct res_subnet {
+    char *id, *zone, *zone_id;
+    int64_t free_ips;
+};
+
+/* What EC2 answered for one class; heap, replaced part by part. */
+struct resolved {
+    struct res_subnet *subnets; /* most free addresses first, then by id */
+    uint32_t n_subnets;
+    json_t *groups, *images; /* as in status */
+    char *profile;           /* NULL: not to be had */
+    char *profile_why;       /* then why, for people */
+    bool have[PART_COUNT];
+    struct err err[PART_COUNT]; /* of the last try */
+    int64_t due_ns[PART_COUNT]; /* next try, monotonic */
+    unsigned failures[PART_COUNT];
+};
+
+typedef void (*resolve_done_fn)(struct cloud *c, const char *cls);
+
+/* Asks for the parts whose time has come, puts the answers into *into (which must outlive the job
+ * or end it), then calls done. */
+struct job *resolve_start(struct cloud *c, const char *cls, const json_t *spec, unsigned parts,
+                          struct resolved *into, resolve_done_fn done);
+void resolved_clear(struct resolved *r);
+
+/* One image as DescribeImages gave it, and which variant it was asked as. */
+struct image_in {
+    const char *id, *name, *arch; /* EC2's: x86_64, arm64 */
+    const char *variant;          /* "standard", "nvidia", "neuron", NULL = only the architecture */
+    int64_t created_ns, deprecated_ns;
+};
+/* The class's images as status.amis: newest first, one per set of requirements. */
+json_t *images_status(const struct image_in *v, size_t n, int64_t now_ns);
+/* SSM paths of an al2023 alias; variants[i] belongs to paths[i]. Returns how many (at most 8). */
+size_t images_al2023_paths(struct arena *a, const char *version, const char *minor,
+                           const char *paths[8], const char *variants[8]);
+
+/* ---- class.c, classstatus.c ----------------------------------------------------------------------------- */
+
+struct class_entry {
+    char *name, *uid;
+    int64_t generation;
+    json_t *spec;
+    struct resolved res;
+    struct job *job;     /* resolving */
+    struct market *market;
+};
+
+struct classes {
+    struct map *entries;
+    struct queue *queue;
+    struct map *removing; /* deleted classes: to &busy (their templates are going) or &done */
+    char busy, done;
+};
+
+void classes_init(struct cloud *c);
+void classes_start(struct cloud *c);
+void classes_done(struct cloud *c);
+void classes_wake(struct cloud *c); /* something they all depend on has changed */
+struct class_entry *class_entry(const struct cloud *c, const char *name); /* NULL */
+/* The merge patch for status; NULL if nothing is to change. */
+json_t *class_status_patch(struct cloud *c, const struct nodeclass *cls,
+                           const struct class_entry *e);
+/* Usable for launches: Ready for this generation. Else *ret_why (borrowed from cls or a literal) and
+ * whether it is only unknown yet. */
+bool class_usable(const struct nodeclass *cls, const char **ret_why, bool *ret_unknown);
+
+/* ---- market.c --------------------------------------------------------------------------------------- */
+
+struct market_subnet {
+    const char *id;
+    int zone; /* of the catalog */
+};
+
+/* A catalog with the offerings of now; shared by classes that give the same, by reference count. */
+struct market {
+    unsigned refs;
+    char *key; /* everything that entered it, as text */
+    struct catalog *catalog;
+    struct offerings *offerings;
+    uint64_t facts_version; /* of the offerings */
+    struct arena mem;       /* of what follows */
+    struct ec2_class ec;
+    const int *facts;          /* per type of the catalog: its number in ec2_facts */
+    const char *const *images; /* per type: id of its image; NULL: there is none, or the class cannot
+                                * run on it */
+    const struct market_subnet *subnets;
+    uint32_t n_subnets;
+};
+
+void market_init(struct cloud *c);
+void market_done(struct cloud *c);
+/* The class's, brought up to date; NULL with *reterr. Borrowed until the store's thaw unless taken
+ * by market_ref. */
+struct market *market_of(struct cloud *c, const struct nodeclass *cls, struct err *reterr);
+struct market *market_ref(struct market *m);
+void market_unref(struct cloud *c, struct market *m);
+
+/* ---- userdata.c ---------------------------------------------------------------------------------------- */
+
+struct userdata_in {
+    const struct symtab *syms;
+    const char *cluster, *endpoint, *ca_b64, *cidr, *dns_ip; /* dns_ip may be NULL */
+    const char *user;      /* spec.userData or NULL */
+    const json_t *kubelet; /* spec.kubelet or NULL */
+    bool custom, raid0;    /* family Custom: the user's text as it stands */
+    int32_t max_pods;
+    const struct taints *taints, *startup_taints;
+    const struct label *labels; /* of the node */
+    uint32_t n_labels;
+};
+
+/* The text before base64. ERR_LIMIT beyond EC2_USER_DATA_MAX. */
+int userdata_build(const struct userdata_in *in, struct buf *out, struct err *reterr);
+/* Labels of these domains are not kubelet's to set: they are synced later. */
+bool userdata_label_allowed(const char *key);
+
+/* ---- template.c ------------------------------------------------------------------------------------------- */
+
+#define TEMPLATE_PREFIX "karpenter.k8s.aws/"
+#define TEMPLATE_UNUSED_NS (10 * NS_PER_MIN)
+#define TEMPLATE_SWEEP_NS (1 * NS_PER_MIN)
+#define TEMPLATE_LIST_NS (10 * NS_PER_MIN) /* also finds those of a process before us */
+#define TEMPLATES_MAX 5000
+
+struct templates {
+    struct map *known; /* name → int64_t *, last use (monotonic) */
+    int64_t next_list_ns;
+};
+
+void templates_init(struct cloud *c);
+void templates_start(struct cloud *c);
+void templates_done(struct cloud *c);
+/* Names the content: sets req->name and client_token (in a). */
+void template_name(struct arena *a, struct ec2_create_template *req);
+/* Makes sure that all of these exist (they live as long as j), then calls done, perhaps at once. */
+typedef void (*templates_fn)(struct job *j, const struct err *err);
+void templates_ensure(struct job *j, const struct ec2_create_template *v, size_t n,
+                      templates_fn done);
+void templates_used(struct cloud *c, const char *name);
+void templates_forget(struct cloud *c, const char *name);
+/* Deletes all of a class; done in a later turn. */
+typedef void (*templates_gone_fn)(struct cloud *c, const char *cls, const struct err *err);
+void templates_delete_of(struct cloud *c, const char *cls, templates_gone_fn done);
+
+/* ---- plan.c ----------------------------------------------------------------------------------------------- */
+
+#define PLAN_TYPES_MAX 60     /* as Karpenter */
+#define PLAN_MIN_FLEXIBLE 5   /* on-demand although spot is allowed: fewer types deserve a word */
+
+struct plan_in {
+    const struct symtab *syms;
+    const struct catalog *catalog;
+    const struct offerings *offerings;
+    const struct reqset *reqs;
+    const struct resources *requests;
+    uint32_t max_types;
+};
+
+struct plan_type {
+    uint32_t type;
+    uint64_t zones; /* with an offering to be asked for */
+    int64_t price_pusd_h;
+};
+
+struct plan {
+    enum capacity_type ct;
+    bool spot_allowed;
+    const struct plan_type *types; /* cheapest first */
+    uint32_t n_types;              /* 0: nothing is to be had */
+};
+
+void plan_build(struct arena *a, const struct plan_in *in, struct plan *ret);
+
+/* ---- outcome.c ---------------------------------------------------------------------------------------------- */
+
+#define LAUNCH_TOKEN_CHARS 32
+
+/* First 32 hex digits of SHA-256(UID, attempt). */
+void launch_token(const char *uid, int64_t attempt, char dst[LAUNCH_TOKEN_CHARS + 1]);
+/* Karpenter's reason for an error text. */
+const char *launch_reason(const char *code_and_message);
+/* One of aws-ec2.md §3.8's unfulfillable codes, or the spot service role's; ours: also a type that
+ * is not supported in the zone. */
+bool launch_unfulfillable(const char *code, const char *message);
+#define CODE_SPOT_ROLE "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
+#define CODE_SUBNET_FULL "InsufficientFreeAddressesInSubnet"
+
+/* What one launch is about; in its job's arena. */
+struct launch_ask {
+    enum capacity_type ct;
+    const char *cls; /* name of the class */
+    const char *context;
+    struct ec2_create_template *templates;
+    struct ec2_fleet_config *configs; /* parallel to templates, names filled in when they are known */
+    uint32_t n;
+    struct ec2_tags tags, instance_tags;
+};
+
+/* launchask.c: templates and overrides for a plan. ERR_LIMIT or ERR_INVALID: the user data is no
+ * good. */
+int launch_ask_build(struct cloud *c, struct arena *a, const struct nodeclaim *nc,
+                     const struct nodeclass *cls, const struct market *m, const struct plan *plan,
+                     struct launch_ask *ret, struct err *reterr);
+
+/* ---- instance.c --------------------------------------------------------------------------------------------- */
+
+#define INSTANCE_YOUNG_NS (2 * NS_PER_MIN) /* EC2 may not show it yet */
+#define INSTANCE_YOUNG_MAX 20000
+#define FAILING_NS (5 * NS_PER_MIN)
+#define SKEW_MAX_NS (24 * NS_PER_H)
+
+struct young {
+    int64_t sent_wall_ns, answered_wall_ns;
+    int64_t answered_ns; /* monotonic */
+};
+
+struct instances {
+    struct map *young; /* id → struct young */
+    int64_t launch_failed_ns, terminate_failed_ns; /* monotonic, 0 = the last one did not fail */
+    int64_t skew_ns;
+};
+
+void instances_init(struct cloud *c);
+void instances_done(struct cloud *c);
+void instance_launched(struct cloud *c, const char *id, int64_t sent_wall_ns);
+/* Remembers whether the call failed as such. */
+void instance_note_call(struct cloud *c, bool launch, const struct err *err);
+
+/* ---- the cloud ---------------------------------------------------------------------------------------------- */
+
+struct cloud {
+    struct runtime *rt;
+    struct jobs jobs;
+    struct home home;
+    struct facts facts;
+    struct classes classes;
+    struct templates templates;
+    struct instances instances;
+    struct market **markets; /* alive */
+    size_t n_markets, cap_markets;
+    struct market_limbo {
+        struct market *market;
+        struct offerings *offerings;
+    } * limbo; /* to be freed at the thaw */
+    size_t n_limbo, cap_limbo;
+    uint64_t generation;
+    bool started;
+};
+
+static inline int64_t cloud_mono(const struct cloud *c)
+{
+    return clock_mono(c->rt->clock);
+}
+
+static inline int64_t cloud_wall(const struct cloud *c)
+{
+    return clock_wall(c->rt->clock);
+}
+
+/* RETRY_MIN_NS doubled per failure, up to max_ns, jittered. */
+int64_t cloud_backoff(struct cloud *c, unsigned failures, int64_t max_ns);
+
+#endif

@@ -1,0 +1,54 @@
+/*
+ * runtime.h - what every controller gets: the agent's shared services, wired once by agent.c.
+ *
+ * Controllers keep pointers to nothing else. Order of birth is the order below, order of death the
+ * reverse. rt->kube and rt->aws are the fenced ports (gate.h): a controller cannot write when it
+ * must not, and need not ask. rt->timers is the agent's own heap; every timer in it dies with it.
+ */
+#ifndef KARP_AGENT_RUNTIME_H
+#define KARP_AGENT_RUNTIME_H
+
+#include "agent.h"
+#include "common/base/timer.h"
+#include "common/core/labels.h"
+#include "common/kube/client.h"
+
+struct aws_client;
+struct cloud;
+struct decoder;
+struct events;
+struct gate;
+struct intents;
+struct launcher;
+struct metrics;
+struct store;
+
+struct runtime {
+    const struct agent_options *opt;
+    const struct clock *clock;
+    struct entropy *entropy;
+    const struct log *log;
+    struct timers timers;
+    struct symtab *syms;
+    struct decoder *decoder;
+    struct metrics *metrics;
+    struct gate *gate;
+    struct kube_port kube;     /* fenced */
+    struct kube_client client; /* above rt->kube, field manager karp-agent */
+    struct aws_port aws;       /* fenced */
+    struct aws_client *awsc;   /* retries above rt->aws */
+    struct store *store;
+    struct intents *intents; /* which pods are planned where */
+    struct events *events;
+    struct cloud *cloud;
+    struct launcher *launcher; /* for launcher_settled */
+    char identity[128];        /* karp-agent-<pod>-<rand> */
+    const char *cluster_uid;   /* UID of namespace kube-system, NULL until known */
+    bool ended;
+    struct err ended_why;
+};
+
+/* The agent cannot go on: sets ended, logs once. */
+void runtime_end(struct runtime *rt, const struct err *why);
+
+#endif

@@ -1,0 +1,207 @@
+/* attention.c - see attention.h; the cluster as a whole, requests, holds, prices. */
+#include "attention_int.h"
+
+#include "common/base/str.h"
+#include "common/base/timefmt.h"
+#include "common/core/labels.h"
+
+void attention_add(struct attention_ctx *x, enum attention_topic topic, const char *code,
+                   const char *kind, const char *name, const char *message, const char *fix)
+{
+    struct attention_list *l = x->out;
+    if (l->n >= ATTENTION_MAX) {
+        return;
+    }
+    ARENA_GROW(x->a, l->v, l->n, l->cap);
+    l->v[l->n++] = (struct attention){(int)topic, code, kind, name, message, fix};
+}
+
+/* ---- the cluster ----------------------------------------------------------------------------- */
+
+static void about_control(struct attention_ctx *x)
+{
+    const struct world *w = x->in->world;
+    if (w->absent[KIND_NODE_POOL]) {
+        attention_add(x, TOPIC_CLUSTER, "NotInstalled", "cluster", "",
+                      "the server has no NodePools: Karpenter's CRDs are not installed",
+                      "kubectl apply -f deploy/crds");
+        return;
+    }
+    if (x->in->facts->charge == CHARGE_NONE && world_n(w, KIND_NODE_POOL) > 0) {
+        attention_add(x, TOPIC_CLUSTER, "NoController", "cluster", "",
+                      "no controller holds the Lease " WORLD_LEASE ": nobody acts on nodes",
+                      w->live ? "kubectl get leases -A --field-selector metadata.name=" WORLD_LEASE
+                              : NULL);
+    }
+}
+
+static void about_skew(struct attention_ctx *x)
+{
+    char by[TIMEFMT_TEXT];
+    int64_t skew = x->in->world->skew_ns, abs = skew < 0 ? -skew : skew;
+    if (abs <= ATTENTION_SKEW_NS) {
+        return;
+    }
+    attention_add(x, TOPIC_CLUSTER, "ClockSkew", "cluster", "",
+                  arena_printf(x->a, "the server's clock is %s %s this one", timefmt_age(abs, by),
+                               skew > 0 ? "ahead of" : "behind"),
+                  NULL);
+}
+
+/* "nodepool/x" to kind and name. */
+static void published(struct attention_ctx *x)
+{
+    const struct facts *f = x->in->facts;
+    for (size_t i = 0; i < f->n_attention; i++) {
+        const struct facts_attention *p = &f->attention[i];
+        const char *slash = strchr(p->object, '/');
+        const char *kind =
+            slash ? arena_strndup(x->a, p->object, (size_t)(slash - p->object)) : p->object;
+        attention_add(x, TOPIC_CLUSTER, p->code, kind, slash ? slash + 1 : "", p->message, NULL);
+    }
+}
+
+/* ---- requests and holds ---------------------------------------------------------------------- */
+
+static void about_requests(struct attention_ctx *x)
+{
+    const struct world *w = x->in->world;
+    size_t n = 0;
+    int64_t first = 0;
+    char in[TIMEFMT_TEXT];
+    for (size_t i = 0; i < world_n(w, KIND_DISRUPTION_REQUEST); i++) {
+        const struct world_request *r = world_at(w, KIND_DISRUPTION_REQUEST, i);
+        if (!r->pending || (r->expires_ns && r->expires_ns <= w->now_ns)) {
+            continue;
+        }
+        n++;
+        if (r->expires_ns && (!first || r->expires_ns < first)) {
+            first = r->expires_ns;
+        }
+    }
+    if (n == 0) {
+        return;
+    }
+    const char *until =
+        first ? arena_printf(x->a, ", the first expires in %s", timefmt_age(first - w->now_ns, in))
+              : "";
+    attention_add(x, TOPIC_REQUEST, "ApprovalPending", "approval", "",
+                  arena_printf(x->a, "%zu request%s for a decision%s", n,
+                               n == 1 ? " waits" : "s wait", until),
+                  "kubectl get disruptionrequests");
+}
+
+static void about_holds(struct attention_ctx *x)
+{
+    const struct world *w = x->in->world;
+    for (size_t i = 0; i < world_n(w, KIND_HOLD); i++) {
+        const struct world_hold *h = world_at(w, KIND_HOLD, i);
+        char when[TIMEFMT_TEXT];
+        if (h->until_ns && h->until_ns <= w->now_ns) {
+            continue;
+        }
+        const char *until =
+            h->until_ns ? arena_printf(x->a, " until %s", timefmt_rfc3339(h->until_ns, when)) : "";
+        attention_add(x, TOPIC_HOLD, "Hold", "hold", h->name,
+                      arena_printf(x->a, "stops %s of %s%s%s%s%s%s",
+                                   str_eq(h->scope, "All") ? "everything" : "disruption",
+                                   h->target_kind, *h->target_name ? " " : "", h->target_name,
+                                   until, *h->reason ? ": " : "", h->reason),
+                      arena_printf(x->a, "kubectl delete hold %s", h->name));
+    }
+}
+
+/* ---- prices ---------------------------------------------------------------------------------- */
+
+struct unpriced {
+    const char *type;
+    uint32_t n;
+};
+
+static int unpriced_cmp(const void *x, const void *y)
+{
+    return str_cmp(((const struct unpriced *)x)->type, ((const struct unpriced *)y)->type);
+}
+
+static void about_prices(struct attention_ctx *x)
+{
+    const struct snapshot *s = &x->in->decision->snap;
+    struct unpriced *v = NULL;
+    size_t n = 0, cap = 0;
+    for (uint32_t i = 0; i < s->n_nodes; i++) {
+        const struct snapshot_node *node = &s->nodes[i];
+        if (!fleet_managed(node) || !node->launched ||
+            fleet_price(s, node, x->in->prices, NULL) != PRICE_UNKNOWN) {
+            continue;
+        }
+        const char *type = fleet_label(s, node, L_INSTANCE_TYPE);
+        type = type ? type : "(no instance type)";
+        size_t at = 0;
+        while (at < n && !str_eq(v[at].type, type)) {
+            at++;
+        }
+        if (at == n) {
+            ARENA_GROW(x->a, v, n, cap);
+            v[n++] = (struct unpriced){type, 0};
+        }
+        v[at].n++;
+    }
+    if (n > 1) {
+        qsort(v, n, sizeof(*v), unpriced_cmp);
+    }
+    for (size_t i = 0; i < n; i++) {
+        attention_add(x, TOPIC_PRICE, "UnknownPrice", "price", v[i].type,
+                      arena_printf(x->a, "no price is known for %u running node%s; sums are lower "
+                                         "bounds",
+                                   v[i].n, v[i].n == 1 ? "" : "s"),
+                      NULL);
+    }
+    if (prices_stale(x->in->prices, x->in->world->now_ns)) {
+        attention_add(x, TOPIC_PRICE, "PriceStale", "price", "",
+                      "the prices are more than 7 days old: nodes are not replaced for them", NULL);
+    }
+}
+
+/* ---- what cannot be read --------------------------------------------------------------------- */
+
+static void about_malformed(struct attention_ctx *x)
+{
+    const struct world *w = x->in->world;
+    for (size_t i = 0; i < w->n_malformed; i++) {
+        attention_add(x, TOPIC_OBJECT, "Malformed", "object", w->malformed[i].object,
+                      arena_printf(x->a, "is left out: %s", w->malformed[i].message), NULL);
+    }
+}
+
+static int attention_cmp(const void *x, const void *y)
+{
+    const struct attention *a = x, *b = y;
+    if (a->topic != b->topic) {
+        return a->topic < b->topic ? -1 : 1;
+    }
+    int c = str_cmp(a->kind, b->kind);
+    c = c ? c : str_cmp(a->name, b->name);
+    c = c ? c : str_cmp(a->code, b->code);
+    return c ? c : str_cmp(a->message, b->message);
+}
+
+void attention_collect(const struct attention_in *in, struct arena *a, struct attention_list *ret)
+{
+    struct attention_ctx x = {in, a, ret};
+    memset(ret, 0, sizeof(*ret));
+    about_control(&x);
+    about_skew(&x);
+    published(&x);
+    attention_pods(&x);
+    attention_pools(&x);
+    attention_claims(&x);
+    about_requests(&x);
+    about_holds(&x);
+    if (in->prices) {
+        about_prices(&x);
+    }
+    about_malformed(&x);
+    if (ret->n > 1) {
+        qsort(ret->v, ret->n, sizeof(*ret->v), attention_cmp);
+    }
+}

@@ -1,0 +1,96 @@
+/* connect.c - see connect.h. */
+#include "connect.h"
+
+#include "common/base/str.h"
+
+#define VERBOSE_REQUESTS 6
+
+static void trace(void *arg, const char *method, const char *path, int status, int64_t took_ns)
+{
+    const struct cmd *c = arg;
+    (void)fprintf(c->err, "%s %s %d in %lld milliseconds\n", method, path, status,
+                  (long long)(took_ns / NS_PER_MS));
+}
+
+int connect_open(struct cmd *c, struct connection *ret, struct err *reterr)
+{
+    memset(ret, 0, sizeof(*ret));
+    if (kube_config_load(&c->o->kube, c->env, &ret->cfg, reterr) != 0) {
+        return -1;
+    }
+    ret->open = true;
+    if (ret->cfg.warning) {
+        cmd_warn(c, "%s", ret->cfg.warning);
+    }
+    ret->loop = loop_new(c->clock, reterr);
+    if (ret->loop) {
+        ret->http = kube_http_new(ret->loop, &ret->cfg, "kubectl-karp/" KARP_VERSION, reterr);
+    }
+    if (!ret->http) {
+        connect_close(ret);
+        return -1;
+    }
+    if (c->o->verbosity >= VERBOSE_REQUESTS) {
+        kube_http_trace(ret->http, trace, c);
+    }
+    ret->client = (struct kube_client){.port = kube_http_port(ret->http),
+                                       .field_manager = "kubectl-karp",
+                                       .timeout_ns = c->o->request_timeout_ns};
+    return 0;
+}
+
+void connect_close(struct connection *n)
+{
+    kube_http_free(n->http);
+    loop_free(n->loop);
+    if (n->open) {
+        kube_config_done(&n->cfg);
+    }
+    memset(n, 0, sizeof(*n));
+}
+
+/* ---- one answer ------------------------------------------------------------------------------ */
+
+struct answer {
+    struct loop *loop;
+    json_t *body;
+    struct err err;
+};
+
+static void on_answer(void *arg, const struct kube_resp *resp)
+{
+    struct answer *a = arg;
+    a->body = json_incref(resp->body);
+    a->err = resp->err;
+    loop_stop(a->loop);
+}
+
+json_t *connect_get(struct connection *n, const char *path, struct err *reterr)
+{
+    struct answer a = {n->loop, NULL, ERR_INIT};
+    (void)kube_get_raw(&n->client, path, on_answer, &a);
+    if (loop_run(n->loop, reterr) != 0) {
+        json_decref(a.body);
+        return NULL;
+    }
+    if (a.err.kind != ERR_NONE) {
+        json_decref(a.body);
+        connect_explain(n, &a.err);
+        if (reterr) {
+            *reterr = a.err;
+        }
+        return NULL;
+    }
+    return a.body;
+}
+
+void connect_explain(const struct connection *n, struct err *e)
+{
+    if (e->http == 0 && (e->kind == ERR_UNAVAILABLE || e->kind == ERR_TIMEOUT)) {
+        (void)err_wrap(e, "cannot reach the API server %s", n->cfg.server);
+    } else if (e->kind == ERR_UNAUTHENTICATED) {
+        const char *user = *n->cfg.user ? n->cfg.user : "";
+        (void)err_wrap(e, "the API server %s does not accept the credentials%s%s%s (expired?)",
+                       n->cfg.server, *user ? " of user \"" : "", user, *user ? "\"" : "");
+    }
+}

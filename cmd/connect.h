@@ -1,0 +1,29 @@
+/*
+ * connect.h - a connection to the cluster that the options name, for as long as a command runs.
+ */
+#ifndef KARP_CMD_CONNECT_H
+#define KARP_CMD_CONNECT_H
+
+#include "cmd.h"
+#include "common/kube/client.h"
+#include "common/kube/http_port.h"
+#include "common/net/loop.h"
+
+struct connection {
+    struct kube_config cfg;
+    struct loop *loop;
+    struct kube_http *http;
+    struct kube_client client;
+    bool open;
+};
+
+int connect_open(struct cmd *c, struct connection *ret, struct err *reterr);
+void connect_close(struct connection *n); /* a zeroed one too */
+
+/* GET of a path, waited for. New reference. */
+json_t *connect_get(struct connection *n, const char *path, struct err *reterr);
+
+/* Puts into words what keeps the whole command from working; leaves others as they are. */
+void connect_explain(const struct connection *n, struct err *e);
+
+#endif

@@ -1,0 +1,426 @@
+/* decide.c - see decide.h. */
+#include "decide.h"
+
+#include "common/base/jsonx.h"
+#include "common/base/str.h"
+#include "common/core/labels.h"
+#include "common/kube/ec2class.h"
+#include "usage.h"
+
+#define SCRATCH_MAX SIZE_MAX
+
+struct decide_market {
+    const struct nodeclass *cls; /* NULL: that of an absent class */
+    struct catalog *catalog;     /* owned unless it is the types' own */
+    struct offerings *offerings;
+    bool borrowed;
+};
+
+struct decider {
+    struct cmd *c;
+    struct world *w;
+    const struct prices *prices;
+    const struct types *types; /* NULL = built in */
+    struct decision *d;
+    struct arena *a;
+    struct err *err;
+};
+
+/* ---- region and zones ------------------------------------------------------------------------ */
+
+static void add_text(struct arena *a, const char ***v, size_t *n, size_t *cap, const char *s)
+{
+    for (size_t i = 0; i < *n; i++) {
+        if (str_eq((*v)[i], s)) {
+            return;
+        }
+    }
+    ARENA_GROW(a, *v, *n, *cap);
+    (*v)[(*n)++] = s;
+}
+
+void decide_regions(const struct world *w, struct arena *a, const char *const **ret, size_t *ret_n)
+{
+    const char **v = NULL;
+    size_t n = 0, cap = 0;
+    for (int all = 0; all < 2 && n == 0; all++) {
+        for (size_t i = 0; i < world_n(w, KIND_NODE); i++) {
+            const struct node *node = world_at(w, KIND_NODE, i);
+            sym region = labels_get(&node->m.labels, L_REGION);
+            bool ours = labels_get(&node->m.labels, L_NODEPOOL) != SYM_NONE;
+            if (region != SYM_NONE && (all || ours)) {
+                add_text(a, &v, &n, &cap, sym_str(w->syms, region));
+            }
+        }
+    }
+    if (n > 1) {
+        qsort(v, n, sizeof(*v), str_qsort_cmp);
+    }
+    *ret = v;
+    *ret_n = n;
+}
+
+/* Every zone that is known of the region: the built-in table's, else what nodes, subnets and the
+ * price file name. */
+static const char **all_zones(const struct decider *d, size_t *ret_n)
+{
+    const char **v = NULL;
+    size_t n = 0, cap = 0, n_prices;
+    const char *const *builtin = ec2_builtin_zones(prices_region(d->prices));
+    const char *const *named = prices_zones(d->prices, &n_prices);
+    for (; builtin && *builtin; builtin++) {
+        add_text(d->a, &v, &n, &cap, *builtin);
+    }
+    for (size_t i = 0; n == 0 && i < world_n(d->w, KIND_NODE); i++) {
+        const struct node *node = world_at(d->w, KIND_NODE, i);
+        sym zone = labels_get(&node->m.labels, L_ZONE);
+        if (zone != SYM_NONE) {
+            add_text(d->a, &v, &n, &cap, sym_str(d->w->syms, zone));
+        }
+    }
+    for (size_t i = 0; i < n_prices; i++) {
+        add_text(d->a, &v, &n, &cap, named[i]);
+    }
+    if (n == 0) {
+        add_text(d->a, &v, &n, &cap, arena_printf(d->a, "%sa", prices_region(d->prices)));
+    }
+    *ret_n = n;
+    return v;
+}
+
+struct zone_row {
+    const char *name;
+    sym zone, id;
+};
+
+static int zone_cmp(const void *x, const void *y)
+{
+    return str_cmp(((const struct zone_row *)x)->name, ((const struct zone_row *)y)->name);
+}
+
+static struct zone_row *zone_rows(const struct decider *d, const struct nodeclass *cls,
+                                  uint32_t *ret_n)
+{
+    struct symtab *t = d->w->syms;
+    size_t n_all = 0, n = 0;
+    const char **all = cls && cls->n_subnets ? NULL : all_zones(d, &n_all);
+    size_t max = all ? n_all : cls->n_subnets;
+    struct zone_row *v = ARENA_NEW_N(d->a, struct zone_row, max);
+    for (size_t i = 0; i < max; i++) {
+        sym zone = all ? sym_intern(t, all[i]) : cls->subnets[i].zone;
+        v[i] = (struct zone_row){sym_str(t, zone), zone,
+                                 all ? SYM_NONE : cls->subnets[i].zone_id};
+    }
+    if (max > 1) {
+        qsort(v, max, sizeof(*v), zone_cmp);
+    }
+    for (size_t i = 0; i < max; i++) {
+        if (*v[i].name && (n == 0 || v[i].zone != v[n - 1].zone)) {
+            v[n++] = v[i];
+        }
+    }
+    *ret_n = (uint32_t)(n > CATALOG_MAX_ZONES ? CATALOG_MAX_ZONES : n);
+    return v;
+}
+
+static struct catalog_zones zones_of(const struct decider *d, const struct nodeclass *cls)
+{
+    uint32_t n;
+    struct zone_row *rows = zone_rows(d, cls, &n);
+    sym *zones = ARENA_NEW_N(d->a, sym, n), *ids = ARENA_NEW_N(d->a, sym, n);
+    for (uint32_t i = 0; i < n; i++) {
+        zones[i] = rows[i].zone;
+        ids[i] = rows[i].id;
+    }
+    return (struct catalog_zones){zones, ids, n};
+}
+
+/* ---- markets --------------------------------------------------------------------------------- */
+
+static bool wanted(void *ctx, const char *name)
+{
+    return types_wanted(ctx, name);
+}
+
+/* Has the class an image for the type? One without images in its status has them all. */
+static bool has_image(const struct decider *d, const struct nodeclass *cls,
+                      const struct reqset *labels)
+{
+    for (uint32_t i = 0; cls && i < cls->n_amis; i++) {
+        if (reqset_compatible(d->w->syms, labels, &cls->amis[i].reqs, true, NULL, NULL)) {
+            return true;
+        }
+    }
+    return !cls || cls->n_amis == 0;
+}
+
+static const struct ec2_fact *fact_of(const struct decider *d, const char *name)
+{
+    if (!d->types || !d->types->facts) {
+        int i = ec2_find_fact(name);
+        return i < 0 ? NULL : &ec2_facts[i];
+    }
+    uint32_t lo = 0, hi = d->types->n_facts;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        int c = str_cmp(d->types->facts[mid].name, name);
+        if (c == 0) {
+            return &d->types->facts[mid];
+        }
+        lo = c < 0 ? mid + 1 : lo;
+        hi = c < 0 ? hi : mid;
+    }
+    return NULL;
+}
+
+/* Bits per zone of the catalog in which the type is offered. */
+static uint64_t offered_in(const struct decider *d, const struct catalog *c, const char *type)
+{
+    const char *region = prices_region(d->prices);
+    const char *const *zones = ec2_builtin_zones(region);
+    uint64_t builtin = ec2_builtin_offered(region, type), ret = 0;
+    if (!zones) {
+        return UINT64_MAX;
+    }
+    for (unsigned z = 0; zones[z]; z++) {
+        int at = catalog_find_zone(c, sym_find(d->w->syms, zones[z]));
+        if (at >= 0 && (builtin >> z & 1)) {
+            ret |= UINT64_C(1) << at;
+        }
+    }
+    return ret;
+}
+
+static void offer(const struct decider *d, struct decide_market *m, uint32_t type,
+                  const struct ec2_fact *f)
+{
+    const struct catalog *c = m->catalog;
+    uint64_t zones = offered_in(d, c, f->name);
+    for (uint32_t z = 0; z < catalog_n_zones(c); z++) {
+        const char *zone = sym_str(d->w->syms, catalog_zone(c, z));
+        if (!(zones >> z & 1)) {
+            continue;
+        }
+        if (f->on_demand) {
+            offerings_set_price(m->offerings, type, z, CT_ON_DEMAND,
+                                prices_of(d->prices, f->name, zone, CT_ON_DEMAND, NULL));
+        }
+        if (f->spot) {
+            offerings_set_price(m->offerings, type, z, CT_SPOT,
+                                prices_of(d->prices, f->name, zone, CT_SPOT, NULL));
+        }
+    }
+}
+
+static void offer_all(const struct decider *d, struct decide_market *m, const struct ec2_class *ec)
+{
+    m->offerings = offerings_new(m->catalog);
+    for (uint32_t i = 0; i < catalog_n_types(m->catalog); i++) {
+        const char *name = sym_str(d->w->syms, catalog_type_name(m->catalog, i));
+        const struct ec2_fact *f = fact_of(d, name);
+        if (f && ec2_compatible(f, ec) &&
+            has_image(d, m->cls, catalog_labels(m->catalog, i))) {
+            offer(d, m, i, f);
+        }
+    }
+}
+
+static int make_market(const struct decider *d, const struct nodeclass *cls,
+                       struct decide_market *ret)
+{
+    struct ec2_class ec;
+    *ret = (struct decide_market){.cls = cls};
+    if (d->types && d->types->catalog) {
+        ret->catalog = d->types->catalog;
+        ret->offerings = d->types->offerings;
+        ret->borrowed = true;
+        return 0;
+    }
+    AUTO_JSON json_t *spec = cls ? jsonx_parse(cls->spec, strlen(cls->spec), "spec", NULL) : NULL;
+    ec2class_read(d->w->syms, d->a, spec, cls ? kvs_get(&cls->m.annotations, ANN_CAPACITY) : NULL,
+                  &ec);
+    struct ec2_catalog_in in = {.syms = d->w->syms,
+                                .region = prices_region(d->prices),
+                                .cls = &ec,
+                                .zones = zones_of(d, cls),
+                                .facts = d->types ? d->types->facts : NULL,
+                                .n_facts = d->types ? d->types->n_facts : 0,
+                                .type_wanted = wanted,
+                                .ctx = (void *)(uintptr_t)&d->c->o->types};
+    ret->catalog = ec2_catalog(d->a, &in, d->err);
+    if (!ret->catalog) {
+        return -1;
+    }
+    offer_all(d, ret, &ec);
+    return 0;
+}
+
+static const struct decide_market *market_of(struct decider *d, const struct nodeclass *cls)
+{
+    struct decision *out = d->d;
+    for (size_t i = 0; i < out->n_markets; i++) {
+        if (out->markets[i].cls == cls) {
+            return &out->markets[i];
+        }
+    }
+    struct decide_market m;
+    if (make_market(d, cls, &m) != 0) {
+        return NULL;
+    }
+    ARENA_GROW(d->a, out->markets, out->n_markets, out->cap_markets);
+    out->markets[out->n_markets] = m;
+    return &out->markets[out->n_markets++];
+}
+
+/* ---- pools ----------------------------------------------------------------------------------- */
+
+static const struct nodeclass *class_of(const struct world *w, const struct nodepool *np)
+{
+    if (!str_eq(np->class_ref.kind, "EC2NodeClass")) {
+        return NULL;
+    }
+    for (size_t i = 0; i < world_n(w, KIND_EC2_NODE_CLASS); i++) {
+        const struct nodeclass *cls = world_at(w, KIND_EC2_NODE_CLASS, i);
+        if (str_eq(cls->m.name, np->class_ref.name)) {
+            return cls;
+        }
+    }
+    return NULL;
+}
+
+static void close_pool(struct snapshot_pool_in *p, enum reason_code code, const char *text)
+{
+    if (p->closed == REASON_NONE) {
+        p->closed = code;
+        p->closed_text = text;
+    }
+}
+
+static void close_unready(struct snapshot_pool_in *p, const struct conditions *c)
+{
+    const struct condition *ready = condition_find(c, "Ready");
+    if (ready && ready->status != STATUS_TRUE) {
+        close_pool(p, REASON_PoolNotReady, *ready->message ? ready->message : ready->reason);
+    }
+}
+
+static void gate(struct snapshot_pool_in *p)
+{
+    const struct nodepool *np = p->pool;
+    if (np->m.deleted_ns) {
+        close_pool(p, REASON_PoolNotReady, "the NodePool is being deleted");
+    }
+    if (np->problem) {
+        close_pool(p, REASON_PoolNotReady, np->problem);
+    }
+    close_unready(p, &np->conditions);
+    if (np->unknown_field) {
+        close_pool(p, REASON_UnknownFields, np->unknown_field);
+    }
+    if (!p->cls) {
+        return;
+    }
+    if (p->cls->problem) {
+        close_pool(p, REASON_PoolNotReady, p->cls->problem);
+    }
+    close_unready(p, &p->cls->conditions);
+    if (p->cls->unknown_field) {
+        close_pool(p, REASON_UnknownFields, p->cls->unknown_field);
+    }
+}
+
+static int add_pools(struct decider *d, struct snapshot_in *in)
+{
+    size_t n = world_n(d->w, KIND_NODE_POOL);
+    struct snapshot_pool_in *v = ARENA_NEW_N(d->a, struct snapshot_pool_in, n);
+    for (size_t i = 0; i < n; i++) {
+        const struct nodepool *np = world_at(d->w, KIND_NODE_POOL, i);
+        const struct nodeclass *cls = class_of(d->w, np);
+        const struct decide_market *m = market_of(d, cls);
+        if (!m) {
+            return -1;
+        }
+        v[i] = (struct snapshot_pool_in){.pool = np,
+                                         .cls = cls,
+                                         .catalog = m->catalog,
+                                         .offerings = m->offerings,
+                                         .max_new_nodes = -1};
+        gate(&v[i]);
+        (void)sym_intern(d->w->syms, np->m.name);
+        (void)sym_intern(d->w->syms, np->class_ref.name);
+    }
+    in->pools = v;
+    in->n_pools = (uint32_t)n;
+    return 0;
+}
+
+/* ---- the decision ---------------------------------------------------------------------------- */
+
+static void options_of(const struct cmd_opts *o, struct sched_options *ret)
+{
+    sched_options_default(ret);
+    ret->max_units = DECIDE_MAX_UNITS;
+    ret->record_reasons = true;
+    if (str_eq(o->preference_policy, "Ignore")) {
+        ret->preference = PREFERENCE_IGNORE;
+    } else if (str_eq(o->preference_policy, "Reasonable")) {
+        ret->preference = PREFERENCE_REASONABLE;
+    }
+    if (str_eq(o->min_values_policy, "BestEffort")) {
+        ret->min_values = MIN_VALUES_BEST_EFFORT;
+    }
+}
+
+static int build(struct decider *d)
+{
+    struct world *w = d->w;
+    struct snapshot_in in = {
+        .now_ns = w->now_ns,
+        .syms = w->syms,
+        .nodes = (const struct node *const *)w->lists[KIND_NODE].v,
+        .usage = usage_build(w, d->a),
+        .n_nodes = (uint32_t)world_n(w, KIND_NODE),
+        .claims = (const struct nodeclaim *const *)w->lists[KIND_NODE_CLAIM].v,
+        .n_claims = (uint32_t)world_n(w, KIND_NODE_CLAIM),
+        .daemonsets = (const struct daemonset *const *)w->lists[KIND_DAEMON_SET].v,
+        .n_daemonsets = (uint32_t)world_n(w, KIND_DAEMON_SET),
+        .pods = (const struct pod *const *)w->lists[KIND_POD].v,
+        .n_pods = (uint32_t)world_n(w, KIND_POD),
+    };
+    if (add_pools(d, &in) != 0) {
+        return -1;
+    }
+    struct sched_options options;
+    options_of(d->c->o, &options);
+    snapshot_build(d->a, &in, &d->d->snap);
+    struct sched *s = sched_begin(d->a, &d->d->snap, &options);
+    while (!sched_step(s, DECIDE_MAX_UNITS)) {
+    }
+    d->d->result = sched_result(s);
+    return 0;
+}
+
+int decide(struct cmd *c, struct world *w, const struct prices *p, const struct types *types,
+           struct decision *ret, struct err *reterr)
+{
+    memset(ret, 0, sizeof(*ret));
+    arena_init(&ret->mem, 64u << 10, SCRATCH_MAX);
+    struct decider d = {c, w, p, types, ret, &ret->mem, reterr};
+    if (build(&d) != 0) {
+        decide_done(ret);
+        return -1;
+    }
+    return 0;
+}
+
+void decide_done(struct decision *d)
+{
+    for (size_t i = 0; i < d->n_markets; i++) {
+        if (!d->markets[i].borrowed) {
+            catalog_free(d->markets[i].catalog);
+            offerings_free(d->markets[i].offerings);
+        }
+    }
+    arena_done(&d->mem);
+    memset(d, 0, sizeof(*d));
+}

@@ -1,0 +1,43 @@
+/*
+ * decide.h - the decision core over a world: one snapshot, and where its pending pods would go.
+ *
+ * Everything is as the agent does it, from the same facts as far as they are known here: catalogs
+ * are made per EC2NodeClass, offerings from the prices and the zones of the class's subnets. Rules
+ * for what a snapshot leaves open are json-output.md's "Offline input": a NodePool without
+ * conditions is ready, an absent EC2NodeClass (or one of another kind, or one without status) has
+ * all zones of the region and all images. A type is offered in the zones of the built-in table, in
+ * all zones of a region that the table does not know.
+ *
+ * A decision borrows world, prices and types. The world's symbols grow with it.
+ */
+#ifndef KARP_CMD_DECIDE_H
+#define KARP_CMD_DECIDE_H
+
+#include "cmd.h"
+#include "common/core/sched.h"
+#include "prices.h"
+#include "world.h"
+
+#define DECIDE_MAX_UNITS 50000000u
+
+struct decide_market; /* a catalog with its offerings */
+
+struct decision {
+    struct arena mem;
+    struct snapshot snap;
+    const struct sched_result *result;
+    struct decide_market *markets;
+    size_t n_markets, cap_markets;
+};
+
+/* On failure nothing is left behind. */
+int decide(struct cmd *c, struct world *w, const struct prices *p, const struct types *types,
+           struct decision *ret, struct err *reterr);
+void decide_done(struct decision *d);
+
+/* Regions that the labels of managed nodes name, of all nodes if no managed one does; in string
+ * order. */
+void decide_regions(const struct world *w, struct arena *a, const char *const **ret,
+                    size_t *ret_n);
+
+#endif

@@ -1,0 +1,105 @@
+/* opts_table.c - see opts_table.h. */
+#include "opts_table.h"
+
+#define AT(field) offsetof(struct cmd_opts, field)
+#define GROUP(name, title, rows) const struct opt_group name = {title, rows, ARRAY_LEN(rows)}
+
+static const struct opt general[] = {
+    {"help", 'h', OPT_FLAG, AT(help), NULL, NULL, "Show this text"},
+    {"v", 'v', OPT_COUNT, AT(verbosity), "N", NULL, "Log to stderr; 6 shows every request"},
+    {"color", 0, OPT_TEXT, AT(color), "WHEN", "auto|always|never", "Colours on the screen"},
+    {"ascii", 0, OPT_FLAG, AT(ascii), NULL, NULL, "No characters beyond ASCII"},
+};
+GROUP(opts_general, "General", general);
+
+static const struct opt connection[] = {
+    {"kubeconfig", 0, OPT_TEXT, AT(kube.kubeconfig), "FILE", NULL,
+     "The only kubeconfig file to read"},
+    {"context", 0, OPT_TEXT, AT(kube.context), "NAME", NULL, "The kubeconfig's context to use"},
+    {"cluster", 0, OPT_TEXT, AT(kube.cluster), "NAME", NULL, "The kubeconfig's cluster to use"},
+    {"user", 0, OPT_TEXT, AT(kube.user), "NAME", NULL, "The kubeconfig's user to be"},
+    {"namespace", 'n', OPT_TEXT, AT(kube.ns), "NAME", NULL, "Namespace of what is named"},
+    {"server", 's', OPT_TEXT, AT(kube.server), "URL", NULL, "Address of the API server"},
+    {"tls-server-name", 0, OPT_TEXT, AT(kube.tls_server_name), "NAME", NULL,
+     "Name in the server's certificate"},
+    {"certificate-authority", 0, OPT_TEXT, AT(kube.certificate_authority), "FILE", NULL,
+     "Certificates that vouch for the server"},
+    {"insecure-skip-tls-verify", 0, OPT_FLAG, AT(kube.insecure), NULL, NULL,
+     "Trust any certificate of the server"},
+    {"token", 0, OPT_TEXT, AT(kube.token), "TOKEN", NULL, "Bearer token"},
+    {"client-certificate", 0, OPT_TEXT, AT(kube.client_certificate), "FILE", NULL,
+     "Certificate to authenticate with"},
+    {"client-key", 0, OPT_TEXT, AT(kube.client_key), "FILE", NULL, "Its key"},
+    {"username", 0, OPT_TEXT, AT(kube.username), "NAME", NULL, "User for basic authentication"},
+    {"password", 0, OPT_TEXT, AT(kube.password), "TEXT", NULL, "Its password"},
+    {"as", 0, OPT_TEXT, AT(kube.as), "USER", NULL, "User to impersonate"},
+    {"as-uid", 0, OPT_TEXT, AT(kube.as_uid), "UID", NULL, "UID to impersonate"},
+    {"as-group", 0, OPT_TEXTS, AT(as_groups), "GROUP", NULL,
+     "Group to impersonate, may be repeated"},
+    {"request-timeout", 0, OPT_DURATION, AT(request_timeout_ns), "TIME", NULL,
+     "Longest wait for one answer; 0 is 30s"},
+    {"disable-compression", 0, OPT_FLAG, AT(kube.disable_compression), NULL, NULL,
+     "Ask for uncompressed answers"},
+    {"cache-dir", 0, OPT_TEXT, AT(cache_dir), "DIR", NULL, "As kubectl's; nothing is cached yet"},
+    {"agent-namespace", 0, OPT_TEXT, AT(agent_namespace), "NAME", NULL,
+     "Where karp-agent lives (karp)"},
+};
+GROUP(opts_connection, "Connection", connection);
+
+static const struct opt output[] = {
+    {"output", 'o', OPT_TEXT, AT(output), "FORMAT", NULL,
+     "json, yaml, name, wide or jsonpath=TEMPLATE"},
+    {"no-headers", 0, OPT_FLAG, AT(no_headers), NULL, NULL, "Tables without their heads"},
+};
+GROUP(opts_output, "Output", output);
+
+static const struct opt input[] = {
+    {"snapshot", 0, OPT_TEXTS, AT(snapshots), "PATH", NULL,
+     "Read objects from a file or folder instead of a cluster, may be repeated"},
+    {"catalog", 0, OPT_TEXT, AT(catalog), "FILE", NULL,
+     "Instance types: DescribeInstanceTypes JSON, or types with offerings"},
+    {"prices", 0, OPT_TEXT, AT(prices), "FILE", NULL,
+     "Prices in place of the built-in ones: {\"region\", \"asOf\", \"onDemand\", \"spot\"}"},
+    {"no-prices", 0, OPT_FLAG, AT(no_prices), NULL, NULL, "Show no money"},
+    {"types", 0, OPT_TEXTS, AT(types), "GLOB,...", NULL, "Only these instance types"},
+    {"region", 0, OPT_TEXT, AT(region), "NAME", NULL, "AWS region of the cluster"},
+    {"at", 0, OPT_TEXT, AT(at), "TIME", NULL,
+     "Take this for now: RFC 3339, or HH:MM for the next such time in UTC"},
+};
+GROUP(opts_input, "Input", input);
+
+static const struct opt decision[] = {
+    {"feature-gates", 0, OPT_TEXT, AT(feature_gates), "LIST", NULL, "As the agent's"},
+    {"preference-policy", 0, OPT_TEXT, AT(preference_policy), "POLICY",
+     "Respect|Ignore|Reasonable", "What preferences count for"},
+    {"min-values-policy", 0, OPT_TEXT, AT(min_values_policy), "POLICY", "Strict|BestEffort",
+     "What minValues count for"},
+    {"approval", 0, OPT_TEXT, AT(approval), "WHAT", NULL, "As karp.dev/disruption-approval"},
+    {"placement", 0, OPT_TEXT, AT(placement), "HOW", "Compatible|Cheapest",
+     "As karp.dev/placement"},
+    {"budget-timezone", 0, OPT_TEXT, AT(budget_timezone), "ZONE", NULL,
+     "As karp.dev/budget-timezone"},
+    {"min-saving", 0, OPT_TEXT, AT(min_saving), "AMOUNT", NULL, "As karp.dev/min-saving"},
+    {"min-node-life", 0, OPT_DURATION, AT(min_node_life_ns), "TIME", NULL,
+     "As karp.dev/min-node-life"},
+    {"ignore-short-pods", 0, OPT_DURATION, AT(ignore_short_pods_ns), "TIME", NULL,
+     "As karp.dev/ignore-short-pods"},
+    {"return-to-weight", 0, OPT_FLAG, AT(return_to_weight), NULL, NULL,
+     "As karp.dev/return-to-weight"},
+    {"rebalance", 0, OPT_TEXT, AT(rebalance), "HOW", "Ignore|Replace", "As karp.dev/rebalance"},
+    {"expiration", 0, OPT_TEXT, AT(expiration), "HOW", "Forceful|Budgeted",
+     "As karp.dev/expiration"},
+    {"expiration-max-delay", 0, OPT_DURATION, AT(expiration_max_delay_ns), "TIME", NULL,
+     "As karp.dev/expiration-max-delay"},
+    {"registration-timeout", 0, OPT_DURATION, AT(registration_timeout_ns), "TIME", NULL,
+     "As karp.dev/registration-timeout"},
+    {"repair-threshold", 0, OPT_TEXT, AT(repair_threshold), "SHARE", NULL,
+     "As karp.dev/repair-threshold"},
+    {"max-share", 0, OPT_TEXT, AT(max_share), "SHARE", NULL, "As karp.dev/max-share"},
+};
+GROUP(opts_decision, "Decisions", decision);
+
+static const struct opt version[] = {
+    {"client", 0, OPT_FLAG, AT(client_only), NULL, NULL, "Only this program's version"},
+};
+GROUP(opts_version, "Version", version);

@@ -1,0 +1,17 @@
+/*
+ * opts_table.h - the groups of options that commands share (plugin-ux.md §1.1, json-output.md
+ * "Offline input", karp-api.md for those that the agent has too). No name has two meanings.
+ */
+#ifndef KARP_CMD_OPTS_TABLE_H
+#define KARP_CMD_OPTS_TABLE_H
+
+#include "opts.h"
+
+extern const struct opt_group opts_general;    /* -h, -v, --color, --ascii */
+extern const struct opt_group opts_connection; /* which cluster, as whom, how long */
+extern const struct opt_group opts_output;     /* -o, --no-headers */
+extern const struct opt_group opts_input;      /* --snapshot, prices, catalog, time */
+extern const struct opt_group opts_decision;   /* how the core decides */
+extern const struct opt_group opts_version;
+
+#endif

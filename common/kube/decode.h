@@ -1,0 +1,88 @@
+/*
+ * decode.h - API objects (json_t) to the core's model.
+ *
+ * Only fields that decisions need are read. Each object is one heap block with its own arena; it
+ * belongs to the caller and goes with the function of its kind (decode_pod_free needs the decoder,
+ * because classes are shared). JSON is only read; nothing of it is kept.
+ *
+ * What is wrong with the input:
+ *  - No metadata.name, or something that the API server would have refused in a kind of its own
+ *    (pods, nodes, daemonsets): NULL and ERR_INVALID with path and reason. The caller sets the
+ * object aside and goes on.
+ *  - In NodePool, NodeClaim and EC2NodeClass, which people write and other versions define: the
+ *    object comes back with `problem` ("spec.limits.cpu: \"4x\" is not a quantity") and is not to
+ * be used for new capacity; what could be read is there.
+ *  - A field that is in no version we know: `unknown_field` with its path (the safe side: see
+ *    design, "Unknown fields").
+ * Strings from the input are never trusted to be short; lists have the maxima below.
+ */
+#ifndef KARP_KUBE_DECODE_H
+#define KARP_KUBE_DECODE_H
+
+#include "common/base/err.h"
+#include "common/core/model.h"
+
+#include <jansson.h>
+
+#define DECODE_LIST_MAX 10000u       /* elements of any array that is read */
+#define DECODE_OBJECT_MAX (4u << 20) /* bytes of one decoded object */
+#define DECODE_CLASSES_MAX 1000000u
+#define DECODE_CONDITION_TEXT 2048u /* longer condition messages are cut */
+
+struct decoder;
+
+/* symtab is borrowed (labels_symtab_new made it); it grows by the names met. */
+struct decoder *decoder_new(struct symtab *symtab);
+/* All pods and daemonsets must have been freed. NULL is fine. */
+void decoder_free(struct decoder *d);
+struct symtab *decoder_symtab(const struct decoder *d);
+size_t decoder_class_count(const struct decoder *d);
+
+struct pod *decode_pod(struct decoder *d, const json_t *o, struct err *reterr);
+void decode_pod_free(struct decoder *d, struct pod *p);
+
+/*
+ * The class of a pod spec, for templates and what-if pods; release with decode_class_unref.
+ * template_limits: missing requests are filled from limits, as the API server does for real pods.
+ */
+struct pod_class *decode_class(struct decoder *d, const json_t *pod, bool template_limits,
+                               struct err *reterr);
+void decode_class_ref(struct pod_class *c);
+void decode_class_unref(struct decoder *d, struct pod_class *c);
+
+/* The class is that of spec.template, limits filling missing requests (karpenter-core.md §0.1). */
+struct daemonset *decode_daemonset(struct decoder *d, const json_t *o, struct err *reterr);
+void decode_daemonset_free(struct decoder *d, struct daemonset *ds);
+
+struct node *decode_node(struct decoder *d, const json_t *o, struct err *reterr);
+void decode_node_free(struct node *n);
+struct nodeclaim *decode_nodeclaim(struct decoder *d, const json_t *o, struct err *reterr);
+void decode_nodeclaim_free(struct nodeclaim *c);
+struct nodepool *decode_nodepool(struct decoder *d, const json_t *o, struct err *reterr);
+void decode_nodepool_free(struct nodepool *p);
+struct nodeclass *decode_nodeclass(struct decoder *d, const json_t *o, struct err *reterr);
+void decode_nodeclass_free(struct nodeclass *c);
+
+/*
+ * Effective requests of a pod as kube-scheduler counts them (karpenter-core.md §0.1): per resource
+ * max(sum of containers + restartable init containers, the dearest moment of initialization), pod
+ * level resources in place of the sum where given, overhead on top, an in-place resize at the
+ * greater of spec and status; pods = 1.
+ */
+int decode_pod_requests(struct decoder *d, struct arena *a, const json_t *pod, bool template_limits,
+                        struct resources *ret, struct err *reterr);
+
+/*
+ * hash of karp-api.md: first 16 hex digits of SHA-256 over RFC 8785 of the hashed part. Lists count
+ * as sets, zero values as absent, durations by their length. dst holds DECODE_HASH_TEXT bytes.
+ *  - NodePool: spec.template without requirements (karpenter-core.md §1.1)
+ *  - EC2NodeClass: the fields marked so in aws-ec2.md §1.1 and the resolved AMI family
+ */
+#define DECODE_HASH_TEXT 17
+void decode_nodepool_hash(const json_t *spec, char dst[DECODE_HASH_TEXT]);
+void decode_nodeclass_hash(const json_t *spec, char dst[DECODE_HASH_TEXT]);
+
+/* spec.amiFamily, else that of an alias, else "Custom". */
+const char *decode_ami_family(const json_t *spec);
+
+#endif

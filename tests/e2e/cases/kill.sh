@@ -1,0 +1,33 @@
+# shellcheck shell=bash
+# SIGKILL after every distinct call that a scale-out makes, as a first run's trace lists them: in the
+# end one instance per claim and none without.
+CASE_HIDE=${CASE_HIDE:-0s}
+ec2_start --hide "$CASE_HIDE"
+taps_start
+agent_start agent
+agent_ready agent
+expect 10 "the agent leads" 1 leading agent
+
+mark=$(audit_mark)
+before=$(wc -l <"$LOG_DIR/calls.log")
+round_begin 0
+expect 30 "the traced round" ok round_settled 0
+sleep 1
+tail -n +$((before + 1)) "$LOG_DIR/calls.log" | grep -v '^kube:watch ' | sed 's/ [0-9]*$//' | sort -u >"$LOG_DIR/trace"
+# The tap and the API server agree on what was called.
+equal "calls that only the audit log has" "" \
+    "$(audit "$mark" calls | grep -v '^watch ' | sed 's/^/kube:/' | sort | comm -23 - "$LOG_DIR/trace")"
+for must in 'kube:create nodeclaims' 'ec2:CreateFleet' 'ec2:CreateLaunchTemplate' 'kube:patch nodeclaims/status' 'kube:patch nodes'; do
+    grep -qx "$must" "$LOG_DIR/trace" || die "no $must in the trace"
+done
+
+n=0
+while read -r call; do
+    n=$((n + 1))
+    kill_round $n "$call"
+done < <(grep -E "${CASE_CALLS:-.}" "$LOG_DIR/trace")
+equal "pairs" ok "$(ec2 pairs)"
+equal "instances" $((n + 1)) "$(instances)"
+equal "claims" $((n + 1)) "$(claims)"
+note "$n kills"
+agent_stop agent

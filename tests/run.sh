@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# Runs the tests that are built and ends with one line: N passed, N failed[, N skipped].
+# usage: run.sh [-k PATTERN] PART...      parts: static unit scenarios sanitized e2e
+# PATTERN (regular expression) narrows unit binaries, scenario files and e2e cases by name.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+pattern=.
+[ "${1:-}" = -k ] && { pattern=$2; shift 2; }
+passed=0 failed=0 skipped=0 failures=()
+ok() { passed=$((passed + 1)); }
+fail() { failed=$((failed + 1)); failures+=("$1"); echo "FAILED  $1"; }
+
+check() { # name command...: one check that passes or fails
+    local name=$1 log; shift
+    log=$(mktemp)
+    if "$@" >"$log" 2>&1; then ok; tail -n 1 "$log"; else fail "$name"; tail -n 40 "$log"; fi
+    rm -f "$log"
+}
+
+unit() { # build folder
+    local b name out n f e
+    for b in "$1"/unit/test_*; do
+        [ -x "$b" ] || continue
+        case $b in *.d | *.o) continue ;; esac
+        name=$(basename "$b")
+        [[ $name =~ $pattern ]] || continue
+        out=$(CK_VERBOSITY=normal "$b" 2>&1)
+        rc=$?
+        # check's own line: "100%: Checks: 12, Failures: 0, Errors: 0"
+        read -r n f e < <(sed -n 's/.*Checks: \([0-9]*\), Failures: \([0-9]*\), Errors: \([0-9]*\).*/\1 \2 \3/p' <<<"$out" | tail -n 1)
+        if [ -z "${n:-}" ]; then
+            fail "$b (ended with $rc before its summary)"; tail -n 20 <<<"$out"; continue
+        fi
+        passed=$((passed + n - f - e))
+        if [ $((f + e)) -gt 0 ] || [ $rc -ne 0 ]; then
+            failed=$((failed + f + e)); [ $((f + e)) -gt 0 ] || failed=$((failed + 1))
+            failures+=("$b"); echo "FAILED  $b"; grep -E ':[FE]:|ERROR|SUMMARY|runtime error' <<<"$out" | head -n 20
+        fi
+        unset n f e
+    done
+}
+
+scenarios() { # build folder
+    local f out
+    for f in tests/scenarios/*.yaml; do
+        [ -e "$f" ] || continue
+        [[ $(basename "$f") =~ $pattern ]] || continue
+        if out=$("$1/karp-sim" run "$f" 2>&1); then ok; else fail "$f ($1)"; tail -n 25 <<<"$out"; fi
+    done
+    # The same seed gives the same bytes.
+    f=tests/scenarios/b01-scale-out-spot.yaml
+    if [ -e "$f" ] && [[ $(basename "$f") =~ $pattern ]]; then
+        if cmp -s <("$1/karp-sim" run "$f" --seed 7 --trace) <("$1/karp-sim" run "$f" --seed 7 --trace); then ok; else fail "$f: two traces of one seed differ"; fi
+    fi
+}
+
+sum_of() { # name command...: a part that prints its own closing line; its numbers are added
+    local name=$1 log line; shift
+    log=$(mktemp)
+    "$@" 2>&1 | tee "$log"
+    rc=${PIPESTATUS[0]}
+    line=$(grep -E '^[0-9]+ passed, [0-9]+ failed' "$log" | tail -n 1)
+    if [[ $line =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)? ]]; then
+        passed=$((passed + BASH_REMATCH[1])); failed=$((failed + BASH_REMATCH[2])); skipped=$((skipped + ${BASH_REMATCH[4]:-0}))
+        [ "${BASH_REMATCH[2]}" = 0 ] || failures+=("$name")
+        [ "$rc" = 0 ] || [ "${BASH_REMATCH[2]}" != 0 ] || fail "$name (ended with $rc)"
+    else
+        fail "$name (ended with $rc before its summary)"
+    fi
+    rm -f "$log"
+}
+
+for part in "$@"; do
+    echo "== $part"
+    case $part in
+    static)
+        check "layers" make -s check-layers
+        check "headers" make -s hdr-check
+        check "lint" make -s lint
+        for t in tests/static/*.sh; do [ -e "$t" ] && check "$t" bash "$t"; done
+        ;;
+    unit) unit build ;;
+    scenarios) scenarios build ;;
+    sanitized)
+        export ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1 CK_FORK=no
+        unit build/san
+        unset CK_FORK
+        scenarios build/san
+        ;;
+    e2e) sum_of e2e bash tests/e2e/run.sh "$pattern" ;;
+    *) echo "run.sh: unknown part $part" >&2; exit 2 ;;
+    esac
+done
+for f in "${failures[@]+"${failures[@]}"}"; do echo "failed: $f"; done
+line="$passed passed, $failed failed"
+[ "$skipped" = 0 ] || line="$line, $skipped skipped"
+echo "$line"
+[ "$failed" = 0 ] && [ "$passed" -gt 0 ]

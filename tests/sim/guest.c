@@ -1,0 +1,250 @@
+#include "guest.h"
+
+#include "agent/agent.h"
+#include "common/base/alloc.h"
+#include "common/base/str.h"
+#include "run.h"
+
+#define GUEST_ARMED_MAX 16
+#define GUEST_LINE_MAX 4096
+#define METRICS_PAGE_MAX (16u << 20)
+
+struct armed {
+    char call[128];
+    uint64_t left;
+    int64_t restart_ns;
+};
+
+struct sim_guest {
+    struct sim_run *run;
+    char name[32];
+    struct agent_options opt;
+    struct clock clock; /* the world's, with a wall clock that may have jumped */
+    int64_t jump_ns;
+    struct log log;
+    uint64_t chance;
+    struct agent *agent; /* NULL while down */
+    struct kube_port *kube;
+    struct simec2_port *aws;
+    struct timer restart;
+    struct armed armed[GUEST_ARMED_MAX];
+    size_t n_armed;
+};
+
+static int64_t guest_wall(void *ctx)
+{
+    struct sim_guest *g = ctx;
+    return vclock_wall(&g->run->world->clock) + g->jump_ns;
+}
+
+static int64_t guest_mono(void *ctx)
+{
+    struct sim_guest *g = ctx;
+    return vclock_now(&g->run->world->clock);
+}
+
+static void guest_log(void *ctx, const char *line, size_t n)
+{
+    struct sim_guest *g = ctx;
+    sim_trace(g->run->world, "%s %.*s", g->name, (int)(n && line[n - 1] == '\n' ? n - 1 : n), line);
+}
+
+struct sim_guest *guest_new(struct sim_run *r, int number, const char *const *flags,
+                            struct err *reterr)
+{
+    const char *argv[SCENARIO_FLAGS_MAX + 8];
+    char region[64];
+    int argc = 0;
+    struct sim_guest *g = NEW(struct sim_guest);
+    g->run = r;
+    snprintf(g->name, sizeof(g->name), "karp-agent-%d", number);
+    snprintf(region, sizeof(region), "--region=%.40s", r->scenario->region);
+    argv[argc++] = "--cluster-name=sim";
+    argv[argc++] = "--interruption-queue=sim";
+    argv[argc++] = region;
+    argv[argc++] = number ? "--pod-name=karp-1" : "--pod-name=karp-0";
+    for (; *flags; flags++) {
+        argv[argc++] = *flags;
+    }
+    if (options_parse(&g->opt, argc, argv, NULL, NULL, reterr) < 0) {
+        err_wrap(reterr, "spec.agent.flags");
+        free(g);
+        return NULL;
+    }
+    g->clock = (struct clock){guest_wall, guest_mono, g};
+    g->log = (struct log){
+        .level = LOG_DEBUG_LEVEL, .name = "karp", .clock = &g->clock, .write = guest_log, .ctx = g};
+    g->chance = vclock_fork(&r->world->clock, g->name);
+    g->kube = sim_api_port(r->world->api, g->name);
+    g->aws = simec2_port_new(r->ec2);
+    return g;
+}
+
+/* ---- up and down ---------------------------------------------------------------------------------- */
+
+static int64_t guest_next(void *ctx)
+{
+    return agent_next_ns(((struct sim_guest *)ctx)->agent);
+}
+
+static void guest_turn(void *ctx)
+{
+    struct sim_guest *g = ctx;
+    struct err why = ERR_INIT;
+    agent_turn(g->agent);
+    if (agent_ended(g->agent, &why)) {
+        sim_note(g->run->world, "%s ends itself: %s", g->name, why.msg);
+        guest_crash(g, GUEST_RESTART_NS);
+    }
+}
+
+void guest_start(struct sim_guest *g)
+{
+    if (g->agent) {
+        return;
+    }
+    timer_stop(&g->run->world->clock.timers, &g->restart);
+    struct agent_ports ports = {.kube = g->kube,
+                                .aws = simec2_port_aws(g->aws),
+                                .clock = &g->clock,
+                                .entropy = entropy_seeded(&g->chance),
+                                .log = &g->log};
+    g->agent = agent_new(&g->opt, &ports);
+    vclock_add_driver(&g->run->world->clock, (struct vclock_driver){guest_next, guest_turn, g});
+    sim_trace(g->run->world, "%s up", g->name);
+}
+
+static void on_restart(void *arg)
+{
+    struct sim_guest *g = arg;
+    sim_note(g->run->world, "%s is started again", g->name);
+    guest_start(g);
+}
+
+void guest_crash(struct sim_guest *g, int64_t restart_ns)
+{
+    if (g->agent) {
+        vclock_remove_driver(&g->run->world->clock, g);
+        agent_free(g->agent);
+        g->agent = NULL;
+        sim_trace(g->run->world, "%s down", g->name);
+    }
+    if (restart_ns >= 0) {
+        vclock_set(&g->run->world->clock, &g->restart, restart_ns, on_restart, g);
+    } else {
+        timer_stop(&g->run->world->clock.timers, &g->restart);
+    }
+}
+
+void guest_free(struct sim_guest *g)
+{
+    if (!g) {
+        return;
+    }
+    guest_crash(g, -1);
+    simec2_port_free(g->aws);
+    sim_api_port_free(g->run->world->api, g->kube);
+    options_done(&g->opt);
+    free(g);
+}
+
+bool guest_up(const struct sim_guest *g)
+{
+    return g->agent != NULL;
+}
+
+const char *guest_name(const struct sim_guest *g)
+{
+    return g->name;
+}
+
+/* ---- crashes after a call -------------------------------------------------------------------------- */
+
+void guest_arm(struct sim_guest *g, const char *call, uint64_t nth, int64_t restart_ns)
+{
+    if (g->n_armed == GUEST_ARMED_MAX) {
+        return;
+    }
+    struct armed *a = &g->armed[g->n_armed++];
+    str_copy(a->call, sizeof(a->call), call);
+    a->left = nth ? nth : 1;
+    a->restart_ns = restart_ns;
+}
+
+static bool answered(struct sim_guest *g, const char *call)
+{
+    for (size_t i = 0; g->agent && i < g->n_armed; i++) {
+        struct armed *a = &g->armed[i];
+        if (!str_eq(a->call, call) || --a->left > 0) {
+            continue;
+        }
+        int64_t restart_ns = a->restart_ns;
+        g->armed[i] = g->armed[--g->n_armed];
+        sim_note(g->run->world, "%s is killed right after %s", g->name, call);
+        guest_crash(g, restart_ns);
+        return true;
+    }
+    return false;
+}
+
+bool guest_answered_kube(struct sim_guest *g, const char *verb, const char *resource)
+{
+    char call[128];
+    snprintf(call, sizeof(call), "kube:%.40s %.80s", verb, resource);
+    return answered(g, call);
+}
+
+bool guest_answered_aws(struct sim_guest *g, const struct simec2_port *from, const char *service,
+                        const char *action)
+{
+    char call[128];
+    if (from != g->aws) {
+        return false;
+    }
+    snprintf(call, sizeof(call), "%.40s:%.80s", service, action);
+    return answered(g, call);
+}
+
+void guest_clock_jump(struct sim_guest *g, int64_t by_ns)
+{
+    g->jump_ns += by_ns;
+}
+
+/* ---- /metrics --------------------------------------------------------------------------------------- */
+
+/* One line "name{a="x",b="y"} 3": does it carry all pairs? */
+static bool line_matches(const char *labels, size_t n, const char *const *pairs)
+{
+    for (; pairs[0]; pairs += 2) {
+        char want[512];
+        int len = snprintf(want, sizeof(want), "%.200s=\"%.200s\"", pairs[0], pairs[1]);
+        const char *hit = memmem(labels, n, want, (size_t)len);
+        if (!hit || (hit > labels && hit[-1] != '{' && hit[-1] != ',')) {
+            return false;
+        }
+    }
+    return true;
+}
+
+double guest_metric(struct sim_guest *g, const char *name, const char *const *pairs)
+{
+    AUTO_BUF struct buf page;
+    double sum = 0, v;
+    size_t n = strlen(name);
+    buf_init(&page, METRICS_PAGE_MAX);
+    if (!g->agent || agent_http(g->agent, "/metrics", &page) != 200) {
+        return 0;
+    }
+    char *rest = page.p;
+    for (char *line; (line = strsep(&rest, "\n")) != NULL;) {
+        char *space = strrchr(line, ' ');
+        if (strncmp(line, name, n) != 0 || (line[n] != '{' && line[n] != ' ') || !space) {
+            continue;
+        }
+        if (line_matches(line + n, (size_t)(space - line) - n, pairs) &&
+            str_parse_f64(space + 1, &v)) {
+            sum += v;
+        }
+    }
+    return sum;
+}

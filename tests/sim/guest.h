@@ -1,0 +1,46 @@
+/*
+ * guest.h - an agent living in the world: born, killed and born again.
+ *
+ * A guest is a place for one agent process: while it is up there is a struct agent with ports of
+ * its own; a crash is agent_free at that instant, and after a while a new agent with the same flags
+ * comes up, as the kubelet restarts a container. An agent that ends by itself is restarted too.
+ */
+#ifndef KARP_SIM_GUEST_H
+#define KARP_SIM_GUEST_H
+
+#include "common/base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define GUEST_RESTART_NS (INT64_C(10) * 1000000000)
+
+struct sim_run;
+struct sim_guest;
+struct simec2_port;
+
+/* number from 0; flags NULL-terminated. ERR_INVALID if the agent refuses its flags. */
+struct sim_guest *guest_new(struct sim_run *r, int number, const char *const *flags,
+                            struct err *reterr);
+void guest_free(struct sim_guest *g);
+
+void guest_start(struct sim_guest *g); /* no-op if it is up */
+/* Dies now; up again after restart_ns, never if < 0. */
+void guest_crash(struct sim_guest *g, int64_t restart_ns);
+bool guest_up(const struct sim_guest *g);
+const char *guest_name(const struct sim_guest *g); /* who it is in the API's log of calls */
+
+/* Arms a crash: dies right after the nth answer from now to "SERVICE:ACTION" ("kube:VERB
+ * RESOURCE"). */
+void guest_arm(struct sim_guest *g, const char *call, uint64_t nth, int64_t restart_ns);
+/* A call of this guest was answered: true if it died of that. */
+bool guest_answered_kube(struct sim_guest *g, const char *verb, const char *resource);
+bool guest_answered_aws(struct sim_guest *g, const struct simec2_port *from, const char *service,
+                        const char *action);
+
+/* The agent's wall clock jumps (its own only). */
+void guest_clock_jump(struct sim_guest *g, int64_t by_ns);
+/* Sum of the matching series of its /metrics; pairs are name, value, …, NULL. */
+double guest_metric(struct sim_guest *g, const char *name, const char *const *pairs);
+
+#endif

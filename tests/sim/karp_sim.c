@@ -1,0 +1,224 @@
+/*
+ * karp_sim.c - karp-sim: plays scenario files in virtual time.
+ *
+ *   karp-sim run FILE... [--seed N] [--trace] [-o table|json]
+ *   karp-sim campaign FILE... --seeds A-B
+ *
+ * Exit status: 0 all expectations held and no invariant was violated; 1 one failed; 2 wrong usage
+ * or a wrong file.
+ */
+#include "common/base/alloc.h"
+#include "common/base/jsonx.h"
+#include "common/base/str.h"
+#include "common/base/timefmt.h"
+#include "run.h"
+
+#define FILES_MAX 1000
+
+struct command {
+    const char *files[FILES_MAX];
+    int n_files;
+    int64_t seed, last_seed;
+    bool trace, json, campaign;
+};
+
+static int usage(const char *why, const char *what)
+{
+    fprintf(stderr,
+            "karp-sim: %s%s\n"
+            "usage: karp-sim run FILE... [--seed N] [--faults none] [--trace] [-o table|json]\n"
+            "       karp-sim campaign FILE... --seeds A-B [--faults none]\n",
+            why, what);
+    return 2;
+}
+
+/* The value of "--name V" or "--name=V" at argv[*i], or NULL if it is another argument. */
+static const char *value_of(int argc, char **argv, int *i, const char *name)
+{
+    size_t n = strlen(name);
+    if (strncmp(argv[*i], name, n) != 0) {
+        return NULL;
+    }
+    if (argv[*i][n] == '=') {
+        return argv[*i] + n + 1;
+    }
+    return argv[*i][n] == '\0' && *i + 1 < argc ? argv[++*i] : NULL;
+}
+
+static bool parse_seeds(const char *s, struct command *c)
+{
+    char first[32];
+    const char *dash = strchr(s, '-');
+    if (!dash || (size_t)(dash - s) >= sizeof(first)) {
+        return false;
+    }
+    memcpy(first, s, (size_t)(dash - s));
+    first[dash - s] = '\0';
+    return str_parse_i64(first, &c->seed) && str_parse_i64(dash + 1, &c->last_seed) &&
+           c->seed <= c->last_seed;
+}
+
+static int parse_arg(struct command *c, int argc, char **argv, int *i)
+{
+    const char *v;
+    if (str_eq(argv[*i], "--trace")) {
+        c->trace = true;
+    } else if ((v = value_of(argc, argv, i, "--seeds")) != NULL) {
+        if (!parse_seeds(v, c)) {
+            return usage("--seeds takes A-B, not ", v);
+        }
+    } else if ((v = value_of(argc, argv, i, "--seed")) != NULL) {
+        if (!str_parse_i64(v, &c->seed) || c->seed < 0) {
+            return usage("--seed takes a number, not ", v);
+        }
+        c->last_seed = c->seed;
+    } else if ((v = value_of(argc, argv, i, "--faults")) != NULL) {
+        if (!str_eq(v, "none")) {
+            return usage("this version knows no other --faults than none, not ", v);
+        }
+    } else if ((v = value_of(argc, argv, i, "-o")) != NULL) {
+        c->json = str_eq(v, "json");
+        if (!c->json && !str_eq(v, "table")) {
+            return usage("-o takes table or json, not ", v);
+        }
+    } else if (argv[*i][0] == '-') {
+        return usage("unknown flag ", argv[*i]);
+    } else if (c->n_files == FILES_MAX) {
+        return usage("too many files", "");
+    } else {
+        c->files[c->n_files++] = argv[*i];
+    }
+    return 0;
+}
+
+static int parse(struct command *c, int argc, char **argv)
+{
+    if (argc < 2) {
+        return usage("what to do?", "");
+    }
+    c->campaign = str_eq(argv[1], "campaign");
+    if (!c->campaign && !str_eq(argv[1], "run")) {
+        return usage("unknown command ", argv[1]);
+    }
+    c->seed = c->last_seed = 1;
+    for (int i = 2; i < argc; i++) {
+        int rc = parse_arg(c, argc, argv, &i);
+        if (rc) {
+            return rc;
+        }
+    }
+    return c->n_files ? 0 : usage("no scenario file", "");
+}
+
+/* ---- output ------------------------------------------------------------------------------------- */
+
+static void print_trace(void *ctx, const char *line)
+{
+    fprintf(ctx, "%s\n", line);
+}
+
+static void print_list(const char *title, const struct run_texts *t)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        printf("  %s  %s\n", title, t->v[i]);
+    }
+}
+
+static void print_summary(const struct sim_run *r, const json_t *report)
+{
+    const json_t *s = json_object_get(report, "summary");
+    printf("  nodes %lld launched, %lld removed   evictions %lld   $%.4f   pods waited %.0f s (p50), "
+           "%.0f s (p99)\n  EC2 calls %lld   API writes %lld   %.0f virtual seconds in %lld ms\n",
+           (long long)jsonx_int(s, "nodesLaunched", 0), (long long)jsonx_int(s, "nodesRemoved", 0),
+           (long long)jsonx_int(s, "evictions", 0),
+           json_real_value(json_object_get(s, "dollars")),
+           json_real_value(json_object_get(s, "podsPendingSecondsP50")),
+           json_real_value(json_object_get(s, "podsPendingSecondsP99")),
+           (long long)jsonx_int(s, "ec2Calls", 0), (long long)jsonx_int(s, "kubeWrites", 0),
+           json_real_value(json_object_get(report, "virtualSeconds")),
+           (long long)jsonx_int(report, "wallMilliseconds", 0));
+    printf("%s  %s (seed %llu)\n", sim_run_passed(r) ? "PASSED" : "FAILED", r->scenario->name,
+           (unsigned long long)r->opt.seed);
+}
+
+static void print_table(const struct sim_run *r, const json_t *report)
+{
+    char at[TIMEFMT_TEXT];
+    printf("SCENARIO %s\n", r->scenario->name);
+    for (size_t i = 0; i < r->world->n_notes; i++) {
+        int64_t ms = r->world->notes[i].at_ns / NS_PER_MS;
+        timefmt_duration(ms / 100 * 100 * NS_PER_MS, at);
+        printf("  %9s  %s\n", at, r->world->notes[i].what);
+    }
+    print_list("failed", &r->failures);
+    print_list("violated", &r->violations);
+    print_summary(r, report);
+}
+
+/* ---- one run ------------------------------------------------------------------------------------- */
+
+/* 0 passed, 1 failed, 2 wrong file. */
+static int play(const struct command *c, const struct scenario *s, uint64_t seed, bool quiet)
+{
+    struct err err = ERR_INIT;
+    struct run_options o = {.seed = seed};
+    int64_t started = clock_mono(&clock_real);
+    if (c->trace) {
+        o.trace = print_trace;
+        o.trace_ctx = stdout;
+    }
+    struct sim_run *r = sim_run_new(s, &o, &err);
+    if (!r || sim_run_play(r, &err) < 0) {
+        fprintf(stderr, "karp-sim: %s\n", err.msg);
+        sim_run_free(r);
+        return 2;
+    }
+    int rc = sim_run_passed(r) ? 0 : 1;
+    AUTO_JSON json_t *report =
+        sim_run_report(r, (clock_mono(&clock_real) - started) / NS_PER_MS);
+    if (quiet) {
+        if (rc) {
+            printf("FAILED %s seed %llu: %s\n", s->name, (unsigned long long)seed,
+                   r->failures.n ? r->failures.v[0] : r->violations.v[0]);
+        }
+    } else if (c->json) {
+        char *text AUTO_FREE = json_dumps(report, JSON_INDENT(2));
+        printf("%s\n", text);
+    } else if (!c->trace) {
+        print_table(r, report);
+    }
+    sim_run_free(r);
+    return rc;
+}
+
+static int run_all(const struct command *c)
+{
+    int64_t passed = 0, failed = 0;
+    int worst = 0;
+    for (int i = 0; i < c->n_files; i++) {
+        struct scenario s;
+        struct err err = ERR_INIT;
+        if (scenario_read(c->files[i], &s, &err) < 0) {
+            fprintf(stderr, "karp-sim: %s\n", err.msg);
+            return 2;
+        }
+        for (int64_t seed = c->seed; seed <= c->last_seed && worst < 2; seed++) {
+            int rc = play(c, &s, (uint64_t)seed, c->campaign);
+            passed += rc == 0;
+            failed += rc != 0;
+            worst = rc > worst ? rc : worst;
+        }
+        scenario_done(&s);
+    }
+    if (c->campaign && worst < 2) {
+        printf("%lld passed, %lld failed\n", (long long)passed, (long long)failed);
+    }
+    return worst;
+}
+
+int main(int argc, char **argv)
+{
+    struct command c = {.n_files = 0};
+    int rc = parse(&c, argc, argv);
+    return rc ? rc : run_all(&c);
+}

@@ -1,0 +1,37 @@
+/*
+ * sched.h - kube-scheduler: one pod after the other onto the best node that passes all filters.
+ *
+ * Queue: pods without a node, for "default-scheduler", without gates, not terminating; priority
+ * first, then the order they were queued. A pod that fits nowhere gets PodScheduled=False with
+ * reason Unschedulable and the message kube-scheduler writes; it is tried again when something
+ * changed that could help, not before its back-off (1 s doubling to 10 s) is over.
+ *
+ * Filters and scores are rows of a table of plug-ins (sched_fit.c): each has a filter that says why
+ * not, and a score 0..100 with the weight of the default profile. Ties go to chance, from a stream
+ * of the scheduler's own.
+ *
+ * The scheduler keeps its own account of what every node has given away and assumes its bindings
+ * at once, as the real one's cache does.
+ */
+#ifndef KARP_SIM_SCHED_H
+#define KARP_SIM_SCHED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define SIM_SCHED_CYCLE_NS (1 * NS_PER_MS) /* one pod */
+#define SIM_SCHED_BACKOFF_MIN_NS (1 * NS_PER_S)
+#define SIM_SCHED_BACKOFF_MAX_NS (10 * NS_PER_S)
+
+struct sim_world;
+struct sim_sched;
+
+struct sim_sched *sim_sched_new(struct sim_world *w);
+void sim_sched_free(struct sim_sched *s);
+/* Stopped, it takes up nothing; started again, it goes on with what is pending. */
+void sim_sched_stop(struct sim_sched *s);
+void sim_sched_start(struct sim_sched *s);
+/* Pods that wait for a node. */
+uint64_t sim_sched_pending(const struct sim_sched *s);
+
+#endif

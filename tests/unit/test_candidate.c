@@ -1,0 +1,320 @@
+#include "fixture.h"
+#include "unit.h"
+
+#include "common/core/candidate.h"
+
+/* What the callbacks answer. */
+struct says {
+    bool nominated, in_command, failing;
+};
+
+static bool says_nominated(void *ctx, const struct snapshot_node *n UNUSED)
+{
+    return ((const struct says *)ctx)->nominated;
+}
+
+static bool says_in_command(void *ctx, const struct snapshot_node *n UNUSED)
+{
+    return ((const struct says *)ctx)->in_command;
+}
+
+static bool says_failing(void *ctx, const struct snapshot_pool *p UNUSED)
+{
+    return ((const struct says *)ctx)->failing;
+}
+
+/* One node that may go, and what each row does to it. */
+struct world {
+    struct fix *f;
+    struct nodepool *np;
+    struct node *node;
+    struct nodeclaim *nc;
+    struct node_usage *usage;
+    struct says says;
+};
+
+static void annotate(struct fix *f, struct meta *m, const char *value)
+{
+    struct kv *kv = ARENA_NEW(&f->a, struct kv);
+    *kv = (struct kv){ANN_DO_NOT_DISRUPT, value};
+    m->annotations = (struct kvs){kv, 1};
+}
+
+static void set_nothing(struct world *w UNUSED)
+{
+}
+
+static void set_no_claim(struct world *w)
+{
+    w->f->in.n_claims = 0;
+}
+
+static void set_no_pool(struct world *w)
+{
+    w->f->in.n_pools = 0;
+}
+
+static void set_label_missing(struct world *w)
+{
+    w->node->m.labels = fix_labels(w->f, "karpenter.sh/registered=true");
+}
+
+static void set_condition_missing(struct world *w)
+{
+    w->nc->conditions.n = 2;
+}
+
+static void set_no_node(struct world *w)
+{
+    w->f->in.n_nodes = 0;
+}
+
+static void set_deleting(struct world *w)
+{
+    w->nc->m.deleted_ns = FIX_NOW;
+}
+
+static void set_disrupted_taint(struct world *w)
+{
+    w->node->taints = fix_taints(w->f, "karpenter.sh/disrupted:NoSchedule");
+}
+
+static void set_in_command(struct world *w)
+{
+    w->says.in_command = true;
+}
+
+static void set_nominated(struct world *w)
+{
+    w->says.nominated = true;
+}
+
+static void set_do_not_disrupt(struct world *w)
+{
+    annotate(w->f, &w->node->m, "true");
+}
+
+static void set_do_not_disrupt_claim(struct world *w)
+{
+    annotate(w->f, &w->nc->m, "yes, please");
+}
+
+static void set_do_disrupt(struct world *w)
+{
+    annotate(w->f, &w->node->m, "false");
+}
+
+static void set_do_not_disrupt_pod(struct world *w)
+{
+    w->usage->do_not_disrupt = 1;
+}
+
+static void set_never(struct world *w)
+{
+    w->np->consolidate_after_ns = DURATION_NEVER;
+}
+
+static void set_static(struct world *w)
+{
+    w->np->is_static = true;
+}
+
+static void set_pod(struct world *w)
+{
+    w->usage->pods = 1;
+}
+
+static void set_terminating_pod(struct world *w)
+{
+    w->usage->waiting_evict = 1;
+}
+
+static void set_daemon_only(struct world *w)
+{
+    w->usage->requested = w->usage->daemon_requested = fix_res(500, 100, 3);
+}
+
+static void set_when_empty(struct world *w)
+{
+    w->np->policy = POLICY_EMPTY;
+}
+
+static void set_unknown_field(struct world *w)
+{
+    w->np->unknown_field = "spec.newer";
+}
+
+static void set_failing(struct world *w)
+{
+    w->says.failing = true;
+}
+
+static void set_waiting(struct world *w)
+{
+    w->nc->last_pod_event_ns = FIX_NOW - 10 * FIX_S;
+}
+
+static void set_waited(struct world *w)
+{
+    w->nc->last_pod_event_ns = FIX_NOW - 30 * FIX_S;
+}
+
+static void set_budget(struct world *w)
+{
+    static const struct budget none[] = {{"0", DISRUPT_EMPTY, NULL, DURATION_ABSENT}};
+    w->np->budgets = none;
+    w->np->n_budgets = 1;
+}
+
+static void set_budget_of_others(struct world *w)
+{
+    static const struct budget none[] = {
+        {"0", DISRUPT_DRIFTED | DISRUPT_UNDERUTILIZED, NULL, DURATION_ABSENT}};
+    w->np->budgets = none;
+    w->np->n_budgets = 1;
+}
+
+/* Not ready, it uses up the one that may go. */
+static void set_not_ready(struct world *w)
+{
+    static const struct budget one[] = {{"1", 0, NULL, DURATION_ABSENT}};
+    w->np->budgets = one;
+    w->np->n_budgets = 1;
+    w->node->ready = STATUS_FALSE;
+}
+
+/* The earlier gate answers. */
+static void set_pod_and_nominated(struct world *w)
+{
+    set_pod(w);
+    set_nominated(w);
+}
+
+static void set_waiting_and_failing(struct world *w)
+{
+    set_waiting(w);
+    set_failing(w);
+}
+
+static const struct gate {
+    void (*set)(struct world *w);
+    enum reason_code code;
+} gates[] = {
+    {set_nothing, REASON_Empty},
+    {set_no_claim, REASON_NotManaged},
+    {set_no_pool, REASON_NotManaged},
+    {set_label_missing, REASON_NotInitialized},
+    {set_condition_missing, REASON_NotInitialized},
+    {set_no_node, REASON_NotInitialized},
+    {set_deleting, REASON_Deleting},
+    {set_disrupted_taint, REASON_Deleting},
+    {set_in_command, REASON_Deleting},
+    {set_nominated, REASON_Nominated},
+    {set_do_not_disrupt, REASON_DoNotDisruptNode},
+    {set_do_not_disrupt_claim, REASON_DoNotDisruptNode},
+    {set_do_disrupt, REASON_Empty},
+    {set_do_not_disrupt_pod, REASON_DoNotDisruptPod},
+    {set_never, REASON_Policy},
+    {set_static, REASON_Policy},
+    {set_pod, REASON_Policy},
+    {set_terminating_pod, REASON_Policy},
+    {set_daemon_only, REASON_Empty},
+    {set_when_empty, REASON_Empty},
+    {set_unknown_field, REASON_UnknownFields},
+    {set_failing, REASON_LaunchesFailing},
+    {set_waiting, REASON_Waiting},
+    {set_waited, REASON_Empty},
+    {set_budget, REASON_Budget},
+    {set_budget_of_others, REASON_Empty},
+    {set_not_ready, REASON_Budget},
+    {set_pod_and_nominated, REASON_Nominated},
+    {set_waiting_and_failing, REASON_LaunchesFailing},
+};
+
+START_TEST(test_gates)
+{
+    struct fix *f = fix_new();
+    struct world w = {.f = f};
+    w.np = fix_pool(f, "main", "");
+    w.np->consolidate_after_ns = 30 * FIX_S;
+    w.node = fix_node(f, "n1", "main", "");
+    w.nc = fix_claim_of(f, w.node, "main");
+    w.usage = fix_usage(f, 0);
+    gates[_i].set(&w);
+    struct candidate_in in = {fix_snapshot(f), says_nominated, says_in_command, says_failing,
+                              &w.says};
+    const struct snapshot_node *n = &in.snap->nodes[0];
+    struct reason r = candidate_empty(&in, n);
+    ck_assert_str_eq(reason_name(r.code), reason_name(gates[_i].code));
+    ck_assert_uint_eq(candidate_empty_plan(&f->a, &in).n, r.code == REASON_Empty ? 1 : 0);
+    if (r.code == REASON_Waiting) {
+        ck_assert_int_eq(r.until_ns, FIX_NOW + 20 * FIX_S);
+    }
+    fix_done(f);
+}
+END_TEST
+
+static const struct at_row {
+    int64_t after, last_event;
+    bool initialized;
+    int64_t at;
+} at_rows[] = {
+    {0, 0, true, FIX_NOW - 3600 * FIX_S},
+    {60 * FIX_S, 0, true, FIX_NOW - 3540 * FIX_S},
+    {60 * FIX_S, FIX_NOW, true, FIX_NOW + 60 * FIX_S},
+    {DURATION_ABSENT, FIX_NOW, true, FIX_NOW},
+    {DURATION_NEVER, FIX_NOW, true, INT64_MAX},
+    {INT64_MAX - 1, FIX_NOW, true, INT64_MAX},
+    {0, FIX_NOW, false, 0},
+    {DURATION_NEVER, FIX_NOW, false, 0},
+};
+
+START_TEST(test_consolidatable_at)
+{
+    const struct at_row *c = &at_rows[_i];
+    struct fix *f = fix_new();
+    struct nodepool *np = fix_pool(f, "main", "");
+    struct nodeclaim *nc = fix_claim(f, "c", "main");
+    np->consolidate_after_ns = c->after;
+    nc->last_pod_event_ns = c->last_event;
+    if (c->initialized) {
+        fix_condition(f, &nc->conditions, "Initialized");
+    }
+    ck_assert_int_eq(candidate_consolidatable_at(np, nc), c->at);
+    fix_done(f);
+}
+END_TEST
+
+/* Budgets hold for the plan as a whole, per pool; what leaves already counts. */
+START_TEST(test_plan)
+{
+    static const struct budget two[] = {{"2", 0, NULL, DURATION_ABSENT}};
+    static const struct budget half[] = {{"50%", 0, NULL, DURATION_ABSENT}};
+    struct fix *f = fix_new();
+    struct nodepool *b = fix_pool(f, "b-pool", ""), *a = fix_pool(f, "a-pool", "");
+    struct nodepool *c = fix_pool(f, "c-pool", "");
+    a->budgets = two;
+    b->budgets = half;
+    a->n_budgets = b->n_budgets = 1;
+    b->weight = 10;
+    for (int i = 9; i >= 0; i--) {
+        const char *pool = i < 4 ? "a-pool" : i < 9 ? "b-pool" : "c-pool";
+        struct node *n = fix_node(f, arena_printf(&f->a, "n%d", i), pool, "");
+        fix_claim_of(f, n, pool)->m.deleted_ns = i == 5 ? FIX_NOW : 0;
+    }
+    fix_usage(f, 9)->pods = 1; /* n0 */
+    ck_assert_ptr_nonnull(c);
+    struct candidate_in in = {.snap = fix_snapshot(f)};
+    struct empty_plan plan = candidate_empty_plan(&f->a, &in);
+    /* Of b-pool's five nodes three may go; one is going. */
+    static const char *const want[] = {"n1", "n2", "n4", "n6", "n9"};
+    ck_assert_uint_eq(plan.n, ARRAY_LEN(want));
+    for (size_t i = 0; i < ARRAY_LEN(want); i++) {
+        ck_assert_str_eq(plan.nodes[i]->name, want[i]);
+    }
+    fix_done(f);
+}
+END_TEST
+
+UNIT_MAIN("candidate", UNIT_CASES(test_gates, gates), UNIT_CASES(test_consolidatable_at, at_rows),
+          UNIT_TEST(test_plan))

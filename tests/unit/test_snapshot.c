@@ -1,0 +1,406 @@
+#include "fixture.h"
+#include "unit.h"
+
+/* ---- joining --------------------------------------------------------------------------------- */
+
+static const char *label(struct fix *f, const struct snapshot_node *n, const char *key)
+{
+    const struct req *r = reqset_get(&n->labels, fix_sym(f, key));
+    return r ? sym_str(f->syms, req_single(r)) : NULL;
+}
+
+/* How far a node has come, and who speaks for it. */
+static const struct join_row {
+    const char *name;
+    const char *node_labels; /* NULL: there is no node */
+    const char *label_from;  /* value of label "who" */
+    const char *taints;      /* those that count */
+    int64_t cpu, gpus;       /* allocatable */
+    bool initialized;
+} join_rows[] = {
+    {"no node yet", NULL, "claim", "claim", 8000, 2, false},
+    {"not registered", "who=node", "claim", "claim", 4000, 2, false},
+    {"registered", "who=node, karpenter.sh/registered=true", "node", "node", 4000, 2, false},
+    {"initialized", "who=node, karpenter.sh/registered=true, karpenter.sh/initialized=true", "node",
+     "startup,node,node.kubernetes.io/not-ready", 4000, 0, true},
+};
+
+START_TEST(test_join)
+{
+    const struct join_row *c = &join_rows[_i];
+    struct fix *f = fix_new();
+    fix_pool(f, "main", "");
+    struct node *n = fix_node(f, "n1", "", "");
+    struct nodeclaim *nc = fix_claim_of(f, n, "main");
+    nc->m.labels = fix_labels(f, "who=claim, karpenter.sh/nodepool=main");
+    nc->taints = fix_taints(f, "claim:NoSchedule");
+    nc->startup_taints = fix_taints(f, "startup:NoSchedule");
+    nc->capacity = nc->allocatable = fix_res(8000, 1024, 10);
+    nc->allocatable.v[RES_NVIDIA_GPU] = 2;
+    nc->conditions.n = 1; /* Launched */
+    n->taints = fix_taints(f, "startup:NoSchedule, node:NoSchedule, "
+                              "node.kubernetes.io/not-ready:NoSchedule");
+    if (c->node_labels != NULL) {
+        n->m.labels = fix_labels(f, c->node_labels);
+    } else {
+        f->in.n_nodes = 0;
+    }
+    const struct snapshot *s = fix_snapshot(f);
+    ck_assert_uint_eq(s->n_nodes, 1);
+    const struct snapshot_node *got = &s->nodes[0];
+    ck_assert_str_eq(got->name, c->node_labels ? "n1" : "claim-n1");
+    ck_assert_ptr_eq(got->claim, nc);
+    ck_assert_ptr_eq(got->pool, &s->pools[0]);
+    ck_assert_msg(str_eq(label(f, got, "who"), c->label_from), "%s", c->name);
+    ck_assert(got->launched && got->target && !got->leaving);
+    ck_assert_msg(got->initialized == c->initialized, "%s", c->name);
+    ck_assert_int_eq(got->allocatable.v[RES_CPU], c->cpu);
+    ck_assert_int_eq(got->allocatable.v[RES_NVIDIA_GPU], c->gpus);
+    struct buf out;
+    buf_init(&out, 4096);
+    for (uint32_t i = 0; i < got->taints.n; i++) {
+        buf_printf(&out, "%s%s", i ? "," : "", sym_str(f->syms, got->taints.v[i].key));
+    }
+    ck_assert_msg(str_eq(out.p, c->taints), "%s: %s", c->name, out.p);
+    buf_done(&out);
+    fix_done(f);
+}
+END_TEST
+
+START_TEST(test_foreign_node)
+{
+    struct fix *f = fix_new();
+    struct node *n = fix_node(f, "n1", "", "who=node");
+    n->taints = fix_taints(f, "node.kubernetes.io/not-ready:NoSchedule");
+    const struct snapshot *s = fix_snapshot(f);
+    ck_assert(s->nodes[0].initialized && s->nodes[0].target);
+    ck_assert_ptr_null(s->nodes[0].claim);
+    ck_assert_ptr_null(s->nodes[0].pool);
+    ck_assert_uint_eq(s->nodes[0].taints.n, 1);
+    fix_done(f);
+}
+END_TEST
+
+/* One instance cannot be two claims' or two nodes'. */
+START_TEST(test_same_provider_id)
+{
+    struct fix *f = fix_new();
+    fix_pool(f, "main", "");
+    struct node *n1 = fix_node(f, "n1", "main", ""), *n2 = fix_node(f, "n2", "main", "");
+    n2->provider_id = n1->provider_id;
+    struct nodeclaim *second = fix_claim(f, "z", "main");
+    second->provider_id = n1->provider_id;
+    struct nodeclaim *first = fix_claim_of(f, n1, "main");
+    const struct snapshot *s = fix_snapshot(f);
+    ck_assert_uint_eq(s->n_nodes, 3);
+    ck_assert_ptr_eq(snapshot_find(s, "n1")->claim, first);
+    ck_assert_ptr_null(snapshot_find(s, "n2")->claim);
+    ck_assert_ptr_null(snapshot_find(s, "z")->node);
+    fix_done(f);
+}
+END_TEST
+
+/* ---- room ------------------------------------------------------------------------------------ */
+
+START_TEST(test_free)
+{
+    struct fix *f = fix_new();
+    fix_pool(f, "main", "");
+    fix_node(f, "n1", "main", "disk=ssd")->taints =
+        fix_taints(f, "a:NoSchedule, b:PreferNoSchedule");
+    struct node_usage *u = fix_usage(f, 0);
+    u->requested = fix_res(1500, 1024, 5);
+    u->daemon_requested = fix_res(300, 512, 2);
+    fix_daemonset(f, "not-tolerating", 4000, 0);
+    struct pod_class *ds = fix_daemonset(f, "all", 200, 256);
+    ds->tolerations = fix_tolerations(f, "a");
+    ds = fix_daemonset(f, "ssd", 300, 128);
+    ds->tolerations = fix_tolerations(f, "*");
+    ds->selector = fix_reqs(f, "disk In ssd");
+    ds = fix_daemonset(f, "hdd", 4000, 0);
+    ds->tolerations = fix_tolerations(f, "*");
+    ds->selector = fix_reqs(f, "disk In hdd");
+    const struct snapshot *s = fix_snapshot(f);
+    /* 500m of DaemonSets belong here, 300m are: 200m to come. Memory is above what is expected. */
+    ck_assert_int_eq(s->nodes[0].free.v[RES_CPU], 4000 - 1500 - 200);
+    ck_assert_int_eq(s->nodes[0].free.v[RES_MEMORY], (16 * 1024 - 1024) * FIX_MIB);
+    ck_assert_int_eq(s->nodes[0].free.v[RES_PODS], 58 - 5);
+    fix_done(f);
+}
+END_TEST
+
+START_TEST(test_planned_claim)
+{
+    struct fix *f = fix_new();
+    fix_pool(f, "main", "");
+    fix_daemonset(f, "all", 200, 256);
+    fix_daemonset(f, "gpu", 700, 0)->selector =
+        fix_reqs(f, "karpenter.k8s.aws/instance-gpu-name Exists");
+    struct nodeclaim *nc = fix_claim(f, "c1", "main");
+    nc->reqs = fix_reqs(f, "node.kubernetes.io/instance-type In c.xlarge,c.2xlarge,g.xlarge,gone; "
+                           "topology.kubernetes.io/zone In zone-a,zone-b");
+    nc->requests = fix_res(2000, 2048, 4);
+    const struct snapshot *s = fix_snapshot(f);
+    const struct snapshot_node *n = &s->nodes[0];
+    ck_assert(!n->launched && !n->initialized && n->target);
+    ck_assert_int_eq(n->free.v[RES_CPU], 1800);
+    ck_assert_int_eq(n->free.v[RES_PODS], 3);
+    ck_assert_int_eq(s->pools[0].in_use.v[RES_CPU], 8000);
+    ck_assert_int_eq(s->pools[0].in_use.v[RES_NVIDIA_GPU], 1);
+    ck_assert_int_eq(s->pools[0].nodes_in_use, 1);
+    fix_done(f);
+}
+END_TEST
+
+static const struct host_port fixed_port = {9100, 0, ""};
+
+/* A DaemonSet that came after the claim was planned: it takes what it takes, its host port too, and
+ * pods that ask for none of it still fit. */
+START_TEST(test_planned_before_daemonset)
+{
+    struct fix *f = fix_new();
+    fix_pool(f, "main", "");
+    struct nodeclaim *nc = fix_claim(f, "c1", "main");
+    nc->reqs = fix_reqs(f, "node.kubernetes.io/instance-type In c.xlarge");
+    nc->requests = fix_res(0, 2048, 4);
+    struct pod_class *ds = fix_daemonset(f, "exporter", 200, 256);
+    ds->host_ports = &fixed_port;
+    ds->n_host_ports = 1;
+    struct pod_class *plain = fix_class(f, 0, 100), *port = fix_class(f, 0, 50);
+    port->host_ports = &fixed_port;
+    port->n_host_ports = 1;
+    f->pools[0].max_new_nodes = 0;
+    fix_pods(f, plain, 1, "plain");
+    fix_pods(f, port, 1, "port");
+    const struct snapshot_node *n = &fix_snapshot(f)->nodes[0];
+    ck_assert_int_eq(n->free.v[RES_CPU], 0);
+    ck_assert_int_eq(n->free.v[RES_MEMORY], (2048 - 256) * FIX_MIB);
+    ck_assert_uint_eq(n->n_ports, 1);
+    const struct sched_result *r = fix_schedule(f, 1000);
+    ck_assert_uint_eq(r->n_existing, 1);
+    ck_assert_str_eq(r->existing[0].pod->m.name, "plain-00000");
+    fix_done(f);
+}
+END_TEST
+
+/* Launched, but nobody has written down how large the instance is: what was planned holds. */
+START_TEST(test_launched_without_room)
+{
+    struct fix *f = fix_new();
+    fix_pool(f, "main", "");
+    struct nodeclaim *nc = fix_claim(f, "c1", "main");
+    nc->reqs = fix_reqs(f, "node.kubernetes.io/instance-type In c.xlarge,c.2xlarge");
+    nc->requests = fix_res(2000, 2048, 4);
+    nc->provider_id = "aws:///zone-a/i-1";
+    fix_condition(f, &nc->conditions, "Launched");
+    const struct snapshot *s = fix_snapshot(f);
+    ck_assert(s->nodes[0].launched);
+    ck_assert_int_eq(s->nodes[0].free.v[RES_CPU], 2000);
+    ck_assert_int_eq(s->pools[0].in_use.v[RES_CPU], 8000);
+    fix_done(f);
+}
+END_TEST
+
+/* A pod is promised a claim that was not launched only if it will surely like it. */
+static const struct promise {
+    const char *claim, *pod;
+    bool placed;
+} promises[] = {
+    {"topology.kubernetes.io/zone In zone-a", "topology.kubernetes.io/zone In zone-a", true},
+    {"topology.kubernetes.io/zone In zone-a", "topology.kubernetes.io/zone In zone-a,zone-b", true},
+    {"topology.kubernetes.io/zone In zone-a,zone-b", "topology.kubernetes.io/zone In zone-a",
+     false},
+    {"topology.kubernetes.io/zone In zone-a,zone-b", "topology.kubernetes.io/zone NotIn zone-c",
+     true},
+    {"topology.kubernetes.io/zone In zone-a,zone-c", "topology.kubernetes.io/zone NotIn zone-c",
+     false},
+    {"topology.kubernetes.io/region Exists", "topology.kubernetes.io/zone In zone-a", false},
+    {"team NotIn a", "team NotIn a", true},
+    {"team NotIn a", "team Exists", false},
+    {"team Exists; team NotIn a", "team Exists", true},
+    {"team Exists", "team Exists", true},
+    {"team DoesNotExist", "team In a", false},
+    {"team DoesNotExist", "team NotIn a", true},
+    {"karpenter.k8s.aws/instance-cpu Gt 4", "karpenter.k8s.aws/instance-cpu Gt 3", true},
+    {"karpenter.k8s.aws/instance-cpu Gt 4", "karpenter.k8s.aws/instance-cpu Gt 5", false},
+    {"karpenter.k8s.aws/instance-cpu NotIn 2,4", "karpenter.k8s.aws/instance-cpu NotIn 2", true},
+    {"karpenter.k8s.aws/instance-cpu NotIn 2", "karpenter.k8s.aws/instance-cpu NotIn 2,4", false},
+};
+
+START_TEST(test_promises)
+{
+    struct fix *f = fix_new();
+    struct nodeclaim *nc = fix_claim(f, "c1", "main");
+    nc->reqs = fix_reqs(f, promises[_i].claim);
+    nc->requests = fix_res(1000, 1024, 2);
+    struct pod_class *cls = fix_class(f, 100, 100);
+    cls->selector = fix_reqs(f, promises[_i].pod);
+    fix_pods(f, cls, 1, "p");
+    const struct sched_result *r = fix_schedule(f, 1000);
+    ck_assert_msg((r->n_existing == 1) == promises[_i].placed, "%s / %s", promises[_i].claim,
+                  promises[_i].pod);
+    fix_done(f);
+}
+END_TEST
+
+/* ---- leaving -----------------------------------------------------------------------------------
+ */
+
+static void leave_claim_deleted(struct fix *f UNUSED, struct node *n UNUSED, struct nodeclaim *nc)
+{
+    nc->m.deleted_ns = FIX_NOW;
+}
+
+static void leave_node_deleted(struct fix *f UNUSED, struct node *n, struct nodeclaim *nc UNUSED)
+{
+    n->m.deleted_ns = FIX_NOW;
+}
+
+static void leave_terminating(struct fix *f, struct node *n UNUSED, struct nodeclaim *nc)
+{
+    fix_condition(f, &nc->conditions, "InstanceTerminating");
+}
+
+static void leave_reason(struct fix *f, struct node *n UNUSED, struct nodeclaim *nc)
+{
+    fix_condition(f, &nc->conditions, "DisruptionReason");
+}
+
+static void leave_taint(struct fix *f, struct node *n, struct nodeclaim *nc UNUSED)
+{
+    n->taints = fix_taints(f, "karpenter.sh/disrupted:NoSchedule");
+}
+
+static void leave_cordoned(struct fix *f UNUSED, struct node *n, struct nodeclaim *nc UNUSED)
+{
+    n->unschedulable = true;
+}
+
+static void leave_lost(struct fix *f, struct node *n UNUSED, struct nodeclaim *nc UNUSED)
+{
+    f->in.n_nodes = 0;
+}
+
+static const struct leave_row {
+    const char *name;
+    void (*set)(struct fix *f, struct node *n, struct nodeclaim *nc);
+    bool leaving;
+    int64_t in_use;
+} leave_rows[] = {
+    {"claim deleted", leave_claim_deleted, true, 0},
+    {"node deleted", leave_node_deleted, true, 0},
+    {"terminating", leave_terminating, true, 0},
+    {"disruption reason", leave_reason, true, 0},
+    {"taint", leave_taint, true, 0},
+    {"cordoned", leave_cordoned, false, 4000},
+    {"node lost", leave_lost, false, 4000},
+};
+
+START_TEST(test_leaving)
+{
+    const struct leave_row *c = &leave_rows[_i];
+    struct fix *f = fix_new();
+    fix_pool(f, "main", "");
+    f->pools[0].max_new_nodes = 0;
+    struct node *n = fix_node(f, "n1", "main", "");
+    struct nodeclaim *nc = fix_claim_of(f, n, "main");
+    c->set(f, n, nc);
+    struct pod_class *cls = fix_class(f, 100, 100);
+    cls->tolerations = fix_tolerations(f, "*");
+    fix_pods(f, cls, 1, "p");
+    const struct snapshot *s = fix_snapshot(f);
+    ck_assert_msg(s->nodes[0].leaving == c->leaving, "%s", c->name);
+    ck_assert_msg(!s->nodes[0].target, "%s", c->name);
+    ck_assert_int_eq(s->pools[0].in_use.v[RES_CPU], c->in_use);
+    ck_assert_int_eq(s->pools[0].nodes_in_use, c->in_use ? 1 : 0);
+    ck_assert_uint_eq(fix_schedule(f, 1000)->n_existing, 0);
+    fix_done(f);
+}
+END_TEST
+
+/* ---- pods ------------------------------------------------------------------------------------ */
+
+START_TEST(test_pods)
+{
+    struct fix *f = fix_new();
+    fix_pool(f, "main", "");
+    struct node *n1 = fix_node(f, "n1", "main", ""), *n2 = fix_node(f, "n2", "main", "");
+    fix_claim_of(f, n1, "main")->m.deleted_ns = FIX_NOW;
+    fix_claim_of(f, n2, "main");
+    struct pod_class *small = fix_class(f, 100, 100), *large = fix_class(f, 200, 100);
+    struct pod_class *fat = fix_class(f, 100, 200), *urgent = fix_class(f, 1, 1);
+    urgent->priority = 1;
+    fix_pod(f, small, "young")->m.created_ns = FIX_NOW;
+    fix_pod(f, small, "old-2");
+    fix_pod(f, small, "old-1");
+    fix_pod(f, fat, "fat");
+    fix_pod(f, large, "large");
+    fix_pod(f, urgent, "urgent");
+    fix_pod(f, small, "scheduled-elsewhere")->unschedulable = false;
+    fix_pod(f, small, "preempting")->nominated_node = "n2";
+    fix_pod(f, small, "daemon")->owner = POWNER_DAEMONSET;
+    fix_pod(f, urgent, "on-leaving")->node_name = "n1";
+    fix_pod(f, urgent, "on-staying")->node_name = "n2";
+    fix_pod(f, urgent, "on-unknown")->node_name = "n3";
+    struct pod *done = fix_pod(f, urgent, "done");
+    done->node_name = "n1";
+    done->phase = POD_SUCCEEDED;
+    const struct snapshot *s = fix_snapshot(f);
+    static const char *const want[] = {"on-leaving", "urgent", "large", "fat",
+                                       "old-1",      "old-2",  "young"};
+    ck_assert_uint_eq(s->n_pods, ARRAY_LEN(want));
+    for (size_t i = 0; i < ARRAY_LEN(want); i++) {
+        ck_assert_str_eq(s->pods[i]->m.name, want[i]);
+    }
+    fix_done(f);
+}
+END_TEST
+
+/* ---- order and finding ----------------------------------------------------------------------- */
+
+START_TEST(test_order)
+{
+    struct fix *f = fix_new();
+    fix_pool(f, "a", "");
+    fix_pool(f, "heavy", "")->weight = 3;
+    fix_pool(f, "b", "");
+    fix_claim(f, "aa", "a");
+    fix_node(f, "z", "", "");
+    struct node *ours = fix_node(f, "y", "a", "");
+    fix_claim_of(f, ours, "a");
+    fix_claim(f, "zz", "a");
+    const struct snapshot *s = fix_snapshot(f);
+    static const char *const nodes[] = {"y", "z", "aa", "zz"}, *const pools[] = {"heavy", "b", "a"};
+    ck_assert_uint_eq(s->n_nodes, 4);
+    ck_assert_uint_eq(s->n_initialized, 2);
+    for (size_t i = 0; i < ARRAY_LEN(nodes); i++) {
+        ck_assert_str_eq(s->nodes[i].name, nodes[i]);
+        ck_assert_ptr_eq(snapshot_find(s, nodes[i]), &s->nodes[i]);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(pools); i++) {
+        ck_assert_str_eq(s->pools[i].np->m.name, pools[i]);
+        ck_assert_ptr_eq(snapshot_pool_find(s, pools[i]), &s->pools[i]);
+    }
+    ck_assert_ptr_eq(snapshot_find(s, "claim-y"), &s->nodes[0]);
+    ck_assert_ptr_null(snapshot_find(s, "nobody"));
+    ck_assert_ptr_null(snapshot_pool_find(s, "nobody"));
+    fix_done(f);
+}
+END_TEST
+
+START_TEST(test_empty)
+{
+    struct fix *f = fix_new();
+    const struct sched_result *r = fix_schedule(f, 1);
+    ck_assert_uint_eq(fix_snapshot(f)->n_nodes, 0);
+    ck_assert_uint_eq(r->n_claims + r->n_existing + r->n_refused + r->n_undecided, 0);
+    ck_assert(!r->truncated);
+    fix_done(f);
+}
+END_TEST
+
+UNIT_MAIN("snapshot", UNIT_CASES(test_join, join_rows), UNIT_TEST(test_foreign_node),
+          UNIT_TEST(test_same_provider_id), UNIT_TEST(test_free), UNIT_TEST(test_planned_claim),
+          UNIT_TEST(test_planned_before_daemonset), UNIT_TEST(test_launched_without_room),
+          UNIT_CASES(test_promises, promises), UNIT_CASES(test_leaving, leave_rows),
+          UNIT_TEST(test_pods), UNIT_TEST(test_order), UNIT_TEST(test_empty))

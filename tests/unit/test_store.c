@@ -1,0 +1,391 @@
+/* test_store.c - the store against a scripted API server: versions, lists, own writes, indexes. */
+#include "unit.h"
+
+#include "agent/store.h"
+#include "common/base/jsonx.h"
+#include "fakeagent.h"
+
+static const char *const paths[] = {
+    "/api/v1/pods?",
+    "/api/v1/nodes?",
+    "/apis/karpenter.sh/v1/nodeclaims?",
+    "/apis/karpenter.sh/v1/nodepools?",
+    "/apis/karpenter.k8s.aws/v1/ec2nodeclasses?",
+    "/apis/apps/v1/daemonsets?",
+};
+
+struct rig {
+    struct fake *f;
+    struct store *s;
+    char changes[2048]; /* "+key", "~key", "-key" */
+};
+
+static void on_change(void *arg, const char *key, const void *before, const void *now)
+{
+    struct rig *r = arg;
+    char line[128];
+    snprintf(line, sizeof(line), "%s%s ", !before ? "+" : !now ? "-" : "~", key);
+    strncat(r->changes, line, sizeof(r->changes) - strlen(r->changes) - 1);
+}
+
+static json_t *list_of(const char *rv, json_t *items)
+{
+    return json_pack("{s:{s:s}, s:o}", "metadata", "resourceVersion", rv, "items", items);
+}
+
+static struct fake_call *list_call(struct rig *r, enum store_kind kind)
+{
+    struct fake_call *c = fake_find(r->f, "GET", paths[kind]);
+    ck_assert_msg(c != NULL, "no LIST %s", paths[kind]);
+    return c;
+}
+
+static void give_list(struct rig *r, enum store_kind kind, const char *rv, json_t *items)
+{
+    fake_answer(list_call(r, kind), 200, ERR_NONE, list_of(rv, items));
+}
+
+static struct rig rig_new(void)
+{
+    struct rig r = {.f = fake_new()};
+    r.s = store_new(&r.f->rt);
+    r.f->rt.store = r.s;
+    return r;
+}
+
+/* All kinds listed; these are the pods, nodes and claims of the list. */
+static void sync(struct rig *r, json_t *pods, json_t *nodes, json_t *claims)
+{
+    json_t *lists[STORE_KINDS] = {pods, nodes, claims};
+    store_start(r->s);
+    fake_run(r->f, 0);
+    for (int i = 0; i < STORE_KINDS; i++) {
+        ck_assert(!store_synced(r->s));
+        give_list(r, (enum store_kind)i, "100", lists[i] ? lists[i] : json_array());
+        fake_run(r->f, 0);
+    }
+    ck_assert(store_synced(r->s));
+    r->changes[0] = '\0';
+}
+
+static void rig_free(struct rig *r)
+{
+    store_free(r->s);
+    fake_free(r->f);
+}
+
+static void event(struct rig *r, enum store_kind kind, enum kube_event_type type, json_t *o)
+{
+    struct fake_call *c = fake_find(r->f, "WATCH", paths[kind]);
+    ck_assert_msg(c != NULL, "no WATCH %s", paths[kind]);
+    c->event(c->arg, type, o);
+    json_decref(o);
+}
+
+static void break_watch(struct rig *r, enum store_kind kind, enum err_kind why)
+{
+    struct fake_call *c = fake_find(r->f, "WATCH", paths[kind]);
+    struct err err = ERR_INIT;
+    err_set(&err, why, "made up");
+    c->open = false;
+    c->end(c->arg, &err);
+}
+
+static json_t *claim(const char *name, int rv, const char *provider_id)
+{
+    char version[16], uid[64];
+    snprintf(version, sizeof(version), "%d", rv);
+    snprintf(uid, sizeof(uid), "uid-%s", name);
+    return json_pack("{s:s, s:s, s:{s:s, s:s, s:s, s:[s]}, s:{s:{s:s, s:s, s:s}, s:[]}, s:{s:s}}",
+                     "kind", "NodeClaim", "apiVersion", "karpenter.sh/v1", "metadata", "name", name,
+                     "uid", uid, "resourceVersion", version, "finalizers",
+                     "karpenter.sh/termination", "spec", "nodeClassRef", "group",
+                     "karpenter.k8s.aws", "kind", "EC2NodeClass", "name", "default", "requirements",
+                     "status", "providerID", provider_id);
+}
+
+static json_t *node(const char *name, int rv, const char *provider_id)
+{
+    char version[16];
+    snprintf(version, sizeof(version), "%d", rv);
+    return json_pack("{s:s, s:s, s:{s:s, s:s, s:s}, s:{s:s}}", "kind", "Node", "apiVersion", "v1",
+                     "metadata", "name", name, "uid", name, "resourceVersion", version, "spec",
+                     "providerID", provider_id);
+}
+
+/* cpu in whole cores; on "" = pending and unschedulable. */
+static json_t *pod(const char *name, int rv, const char *on, int cpu, const char *phase)
+{
+    char version[16], cores[16];
+    snprintf(version, sizeof(version), "%d", rv);
+    snprintf(cores, sizeof(cores), "%d", cpu);
+    json_t *o =
+        json_pack("{s:s, s:s, s:{s:s, s:s, s:s, s:s}, s:{s:[{s:s, s:{s:{s:s}}}]}, s:{s:s}}", "kind",
+                  "Pod", "apiVersion", "v1", "metadata", "name", name, "namespace", "default",
+                  "uid", name, "resourceVersion", version, "spec", "containers", "name", "c",
+                  "resources", "requests", "cpu", cores, "status", "phase", phase);
+    if (*on) {
+        jsonx_set_new(o, "spec.nodeName", json_string(on));
+    } else {
+        jsonx_set_new(o, "status.conditions",
+                      json_pack("[{s:s, s:s, s:s}]", "type", "PodScheduled", "status", "False",
+                                "reason", "Unschedulable"));
+    }
+    return o;
+}
+
+/* ---- versions ----------------------------------------------------------------------------------
+ */
+
+/* What happens to claim "a", listed at version 50: w = watch event, o = own write, d = DELETED,
+ * each with its version; then the version in the store (0 = absent). */
+static const struct {
+    const char *script;
+    int64_t version;
+    const char *changes;
+} version_rows[] = {
+    {"w60", 60, "~a "},
+    {"w40", 50, ""},           /* older */
+    {"w50", 50, ""},           /* the same */
+    {"o120", 120, "~a "},      /* own write enters at once */
+    {"o120 w110", 120, "~a "}, /* what was under way then is old news */
+    {"o120 w120", 120, "~a "}, /* its own echo */
+    {"o120 w130", 130, "~a ~a "},
+    {"w130 o120", 130, "~a "}, /* an answer that comes late */
+    {"d140", 0, "-a "},
+    {"d140 o130", 0, "-a "},      /* an answer that comes after the end */
+    {"d140 w150", 150, "-a +a "}, /* made anew */
+    {"d140 o150", 150, "-a +a "}, /* made anew by us */
+    {"o150 d140", 150, "~a "},    /* the end of an older one of that name */
+};
+
+START_TEST(versions)
+{
+    struct rig r = rig_new();
+    sync(&r, NULL, NULL, json_pack("[o]", claim("a", 50, "")));
+    store_subscribe(r.s, STORE_CLAIM, on_change, &r);
+    char text[64];
+    str_copy(text, sizeof(text), version_rows[_i].script);
+    char *save = NULL;
+    for (char *w = strtok_r(text, " ", &save); w; w = strtok_r(NULL, " ", &save)) {
+        json_t *o = claim("a", atoi(w + 1), "");
+        if (*w == 'o') {
+            store_observe(r.s, o);
+            json_decref(o);
+        } else {
+            event(&r, STORE_CLAIM, *w == 'd' ? KUBE_DELETED : KUBE_MODIFIED, o);
+        }
+    }
+    const struct nodeclaim *nc = store_claim(r.s, "a");
+    ck_assert_int_eq(nc ? store_version(&nc->m) : 0, version_rows[_i].version);
+    ck_assert_str_eq(r.changes, version_rows[_i].changes);
+    rig_free(&r);
+}
+END_TEST
+
+START_TEST(own_end)
+{
+    struct rig r = rig_new();
+    sync(&r, NULL, NULL, json_pack("[o]", claim("a", 50, "")));
+    json_t *o = claim("a", 120, "");
+    jsonx_set_new(o, "metadata.deletionTimestamp", json_string("2026-01-05T09:00:00Z"));
+    store_observe(r.s, o);
+    ck_assert_ptr_nonnull(store_claim(r.s, "a"));
+    jsonx_set_new(o, "metadata.resourceVersion", json_string("121"));
+    jsonx_set_new(o, "metadata.finalizers", json_array());
+    store_observe(r.s, o); /* our patch took the last finalizer: it is gone */
+    ck_assert_ptr_null(store_claim(r.s, "a"));
+    json_decref(o);
+    rig_free(&r);
+}
+END_TEST
+
+/* ---- lists -------------------------------------------------------------------------------------
+ */
+
+START_TEST(relist)
+{
+    struct rig r = rig_new();
+    sync(&r, NULL, NULL,
+         json_pack("[o, o, o]", claim("a", 50, ""), claim("b", 51, ""), claim("c", 52, "")));
+    store_subscribe(r.s, STORE_CLAIM, on_change, &r);
+    break_watch(&r, STORE_CLAIM, ERR_GONE);
+    fake_run(r.f, 60 * NS_PER_S);
+    ck_assert_ptr_nonnull(store_claim(r.s, "a")); /* the old copy is the best there is */
+    json_t *own = claim("own", 190, "");
+    store_observe(r.s, own);
+    json_decref(own);
+    give_list(&r, STORE_CLAIM, "200", json_pack("[o, o]", claim("b", 51, ""), claim("d", 150, "")));
+    fake_run(r.f, 0);
+    ck_assert_str_eq(r.changes, "+own +d -a -c ");
+    /* Not in the list though written by us: a newer one than the list, or gone since. */
+    fake_run(r.f, NS_PER_S);
+    ck_assert_ptr_nonnull(store_claim(r.s, "own"));
+    if (_i == 0) {
+        event(&r, STORE_CLAIM, KUBE_ADDED, claim("own", 201, ""));
+    }
+    fake_run(r.f, 20 * NS_PER_S);
+    ck_assert((store_claim(r.s, "own") != NULL) == (_i == 0));
+    rig_free(&r);
+}
+END_TEST
+static const int relist_rows[2] = {0, 1};
+
+/* One bad object among good ones, kind by kind: does it stay out or come with a problem? */
+static const struct {
+    enum store_kind kind;
+    const char *object;
+    bool kept;
+} bad_rows[] = {
+    {STORE_POD, "{\"kind\":\"Pod\"}", false},
+    {STORE_NODE,
+     "{\"kind\":\"Node\",\"metadata\":{\"name\":\"x\",\"resourceVersion\":\"9\"},"
+     "\"status\":{\"capacity\":{\"cpu\":\"four\"}}}",
+     false},
+    {STORE_POOL,
+     "{\"kind\":\"NodePool\",\"metadata\":{\"name\":\"x\",\"resourceVersion\":\"9\"},"
+     "\"spec\":{\"limits\":{\"cpu\":\"four\"}}}",
+     true},
+};
+
+START_TEST(bad_objects)
+{
+    struct rig r = rig_new();
+    sync(&r, NULL, NULL, NULL);
+    event(&r, bad_rows[_i].kind, KUBE_ADDED, fake_json(bad_rows[_i].object));
+    ck_assert((map_count(store_all(r.s, bad_rows[_i].kind)) == 1) == bad_rows[_i].kept);
+    event(&r, STORE_CLAIM, KUBE_ADDED, claim("a", 110, ""));
+    ck_assert_ptr_nonnull(store_claim(r.s, "a"));
+    if (bad_rows[_i].kept) {
+        ck_assert_ptr_nonnull(store_pool(r.s, "x")->problem);
+    }
+    rig_free(&r);
+}
+END_TEST
+
+START_TEST(trouble)
+{
+    struct rig r = rig_new();
+    struct err why = ERR_INIT;
+    ck_assert_str_eq(store_trouble(r.s, &why), "Pod");
+    sync(&r, NULL, NULL, NULL);
+    ck_assert_ptr_null(store_trouble(r.s, &why));
+    break_watch(&r, STORE_NODE, ERR_FORBIDDEN);
+    for (int i = 0; i < 100; i++) {
+        fake_run(r.f, NS_PER_S);
+        struct fake_call *c = fake_find(r.f, "WATCH", paths[STORE_NODE]);
+        if (c) {
+            break_watch(&r, STORE_NODE, ERR_FORBIDDEN);
+        }
+    }
+    ck_assert(store_synced(r.s));
+    ck_assert_str_eq(store_trouble(r.s, &why), "Node");
+    ck_assert_int_eq(why.kind, ERR_FORBIDDEN);
+    rig_free(&r);
+}
+END_TEST
+
+/* ---- indexes -----------------------------------------------------------------------------------
+ */
+
+START_TEST(usage)
+{
+    struct rig r = rig_new();
+    sync(&r, json_pack("[o, o]", pod("p", 10, "n1", 2, "Running"), pod("q", 11, "", 1, "Pending")),
+         json_pack("[o]", node("n1", 12, "aws:///a/i-1")), NULL);
+    ck_assert_int_eq(store_usage(r.s, "n1")->requested.v[RES_CPU], 2000);
+    ck_assert_uint_eq(map_count(store_provisionable(r.s)), 1);
+    event(&r, STORE_POD, KUBE_MODIFIED, pod("q", 110, "n1", 1, "Pending"));
+    ck_assert_uint_eq(map_count(store_provisionable(r.s)), 0);
+    ck_assert_int_eq(store_usage(r.s, "n1")->requested.v[RES_CPU], 3000);
+    ck_assert_uint_eq(store_usage(r.s, "n1")->pods, 2);
+    event(&r, STORE_POD, KUBE_MODIFIED, pod("p", 111, "n1", 2, "Succeeded"));
+    ck_assert_int_eq(store_usage(r.s, "n1")->requested.v[RES_CPU], 1000);
+    ck_assert_uint_eq(map_count(store_pods_on(r.s, "n1")), 2);
+    event(&r, STORE_POD, KUBE_DELETED, pod("p", 112, "n1", 2, "Succeeded"));
+    event(&r, STORE_POD, KUBE_DELETED, pod("q", 113, "n1", 1, "Pending"));
+    ck_assert_ptr_null(store_usage(r.s, "n1"));
+    ck_assert_ptr_null(store_pods_on(r.s, "n1"));
+    rig_free(&r);
+}
+END_TEST
+
+START_TEST(by_provider_id)
+{
+    struct rig r = rig_new();
+    uint32_t n = 9;
+    sync(&r, NULL, json_pack("[o]", node("n1", 12, "aws:///a/i-1")),
+         json_pack("[o, o]", claim("a", 50, ""), claim("b", 51, "")));
+    ck_assert_ptr_null(store_claim_by_provider_id(r.s, ""));
+    event(&r, STORE_CLAIM, KUBE_MODIFIED, claim("a", 110, "aws:///a/i-1"));
+    ck_assert_str_eq(store_claim_by_provider_id(r.s, "aws:///a/i-1")->m.name, "a");
+    ck_assert_str_eq(store_claim_by_uid(r.s, "uid-b")->m.name, "b");
+    ck_assert_str_eq(store_node_by_provider_id(r.s, "aws:///a/i-1", &n)->m.name, "n1");
+    ck_assert_uint_eq(n, 1);
+    event(&r, STORE_NODE, KUBE_ADDED, node("n2", 111, "aws:///a/i-1"));
+    ck_assert_ptr_null(store_node_by_provider_id(r.s, "aws:///a/i-1", &n));
+    ck_assert_uint_eq(n, 2);
+    event(&r, STORE_NODE, KUBE_DELETED, node("n1", 112, "aws:///a/i-1"));
+    ck_assert_str_eq(store_node_by_provider_id(r.s, "aws:///a/i-1", &n)->m.name, "n2");
+    event(&r, STORE_CLAIM, KUBE_DELETED, claim("a", 113, "aws:///a/i-1"));
+    ck_assert_ptr_null(store_claim_by_provider_id(r.s, "aws:///a/i-1"));
+    ck_assert_ptr_null(store_claim_by_uid(r.s, "uid-a"));
+    rig_free(&r);
+}
+END_TEST
+
+/* Everything taken while frozen stays good until the thaw (ASan looks). */
+START_TEST(frozen)
+{
+    struct rig r = rig_new();
+    struct arena a;
+    struct snapshot_in in;
+    arena_init(&a, 0, 1 << 20);
+    sync(&r, json_pack("[o, o]", pod("p", 10, "n1", 2, "Running"), pod("q", 11, "", 1, "Pending")),
+         json_pack("[o]", node("n1", 12, "aws:///a/i-1")),
+         json_pack("[o]", claim("a", 50, "aws:///a/i-1")));
+    store_freeze(r.s);
+    ck_assert(store_frozen(r.s));
+    store_snapshot_in(r.s, &a, &in);
+    event(&r, STORE_POD, KUBE_DELETED, pod("p", 110, "n1", 2, "Running"));
+    event(&r, STORE_POD, KUBE_MODIFIED, pod("q", 111, "n1", 1, "Pending"));
+    event(&r, STORE_NODE, KUBE_DELETED, node("n1", 112, "aws:///a/i-1"));
+    event(&r, STORE_CLAIM, KUBE_MODIFIED, claim("a", 113, "aws:///a/i-9"));
+    ck_assert_int_eq(store_usage(r.s, "n1")->requested.v[RES_CPU], 1000);
+    ck_assert_uint_eq(in.n_nodes, 1);
+    ck_assert_str_eq(in.nodes[0]->m.name, "n1");
+    ck_assert_int_eq(in.usage[0]->requested.v[RES_CPU], 2000);
+    ck_assert_str_eq(in.claims[0]->provider_id, "aws:///a/i-1");
+    ck_assert_uint_eq(in.n_pods, 1);
+    ck_assert_str_eq(in.pods[0]->m.name, "q");
+    store_thaw(r.s);
+    ck_assert(!store_frozen(r.s));
+    ck_assert_ptr_null(store_node(r.s, "n1"));
+    arena_done(&a);
+    store_freeze(r.s); /* the end may come at any time */
+    event(&r, STORE_CLAIM, KUBE_DELETED, claim("a", 114, "aws:///a/i-9"));
+    rig_free(&r);
+}
+END_TEST
+
+START_TEST(nominations)
+{
+    struct rig r = rig_new();
+    sync(&r, NULL, json_pack("[o]", node("n1", 12, "aws:///a/i-1")),
+         json_pack("[o]", claim("a", 50, "aws:///a/i-1")));
+    const struct node *n = store_node(r.s, "n1");
+    const struct nodeclaim *nc = store_claim(r.s, "a");
+    ck_assert(!store_nominated(r.s, n, nc));
+    store_nominate(r.s, "a", r.f->now_ns + 20 * NS_PER_S);
+    store_nominate(r.s, "a", r.f->now_ns + 5 * NS_PER_S); /* never shortens */
+    ck_assert(store_nominated(r.s, n, nc));
+    ck_assert(!store_nominated(r.s, n, NULL));
+    fake_run(r.f, 20 * NS_PER_S);
+    ck_assert(!store_nominated(r.s, n, nc));
+    rig_free(&r);
+}
+END_TEST
+
+UNIT_MAIN("store", UNIT_CASES(versions, version_rows), UNIT_TEST(own_end),
+          UNIT_CASES(relist, relist_rows), UNIT_CASES(bad_objects, bad_rows), UNIT_TEST(trouble),
+          UNIT_TEST(usage), UNIT_TEST(by_provider_id), UNIT_TEST(frozen), UNIT_TEST(nominations))
