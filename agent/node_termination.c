@@ -65,7 +65,7 @@ static bool condition_step(const struct node_look *k, const char *type, enum sta
     cond_begin(&e, &nc->conditions, &nc->m, clock_wall(k->rt->clock));
     cond_set(&e, type, status, reason, message);
     struct work w = {k->rt, k->t->q, k->n->m.name, NULL, NULL};
-    queue_add_after(k->t->q, k->n->m.name, TERMINATION_POLL_NS); /* claims do not wake nodes */
+    queue_add(k->t->q, k->n->m.name); /* go on then: claims do not wake nodes */
     *ret = work_patch(&w, KIND_NODE_CLAIM, NULL, nc->m.name, "status",
                       json_pack("{s:{s:o}}", "status", "conditions", cond_json(&e)),
                       nc->m.resource_version);

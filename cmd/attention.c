@@ -150,15 +150,16 @@ static void about_prices(struct attention_ctx *x)
         qsort(v, n, sizeof(*v), unpriced_cmp);
     }
     for (size_t i = 0; i < n; i++) {
-        attention_add(x, TOPIC_PRICE, "UnknownPrice", "price", v[i].type,
-                      arena_printf(x->a, "no price is known for %u running node%s; sums are lower "
-                                         "bounds",
+        attention_add(x, TOPIC_PRICE, "UnknownPrice", "type", v[i].type,
+                      arena_printf(x->a,
+                                   "no price is known for %u running node%s; sums are lower "
+                                   "bounds",
                                    v[i].n, v[i].n == 1 ? "" : "s"),
                       NULL);
     }
     if (prices_stale(x->in->prices, x->in->world->now_ns)) {
-        attention_add(x, TOPIC_PRICE, "PriceStale", "price", "",
-                      "the prices are more than 7 days old: nodes are not replaced for them", NULL);
+        attention_add(x, TOPIC_PRICE, "PriceStale", "prices", "",
+                      "are more than 7 days old: nodes are not replaced for them", NULL);
     }
 }
 
@@ -168,8 +169,9 @@ static void about_malformed(struct attention_ctx *x)
 {
     const struct world *w = x->in->world;
     for (size_t i = 0; i < w->n_malformed; i++) {
-        attention_add(x, TOPIC_OBJECT, "Malformed", "object", w->malformed[i].object,
-                      arena_printf(x->a, "is left out: %s", w->malformed[i].message), NULL);
+        const struct world_malformed *m = &w->malformed[i];
+        attention_add(x, TOPIC_OBJECT, "Malformed", m->kind, m->name,
+                      arena_printf(x->a, "is left out: %s", m->message), NULL);
     }
 }
 

@@ -2,8 +2,8 @@
  * attention.h - what somebody should look at, worst matters of each object first.
  *
  * Entries come in a fixed order of topics (cluster, pods, pools, classes, claims, nodes, requests,
- * holds, prices, objects that cannot be read), within a topic by object, then code. Pods that belong
- * to one controller and are refused alike are one entry.
+ * holds, prices, objects that cannot be read), within a topic by object, then code. Pods that
+ * belong to one controller and are refused alike are one entry.
  *
  * Codes beside those of reason.h: NoController, NotInstalled, ClassNotReady, LaunchFailed,
  * NotRegistered, NodeNotReady, PoolGone, SlowDrain, Malformed, Hold, and the conditions of
@@ -42,7 +42,6 @@ struct attention_in {
     int64_t registration_timeout_ns;
 };
 
-void attention_collect(const struct attention_in *in, struct arena *a,
-                       struct attention_list *ret);
+void attention_collect(const struct attention_in *in, struct arena *a, struct attention_list *ret);
 
 #endif

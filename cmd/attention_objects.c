@@ -19,8 +19,9 @@ static const char *said(const struct condition *c)
 /* ---- pools and classes ----------------------------------------------------------------------- */
 
 /* Conditions of karp-api.md that are True in trouble. */
-static const char *const trouble[] = {"LaunchIneffective", "DriftSuspect",     "DriftHalted",
-                                      "ChurnGuard",        "CapacityMismatch", "RegistrationFailing"};
+static const char *const trouble[] = {"LaunchIneffective", "DriftSuspect",
+                                      "DriftHalted",       "ChurnGuard",
+                                      "CapacityMismatch",  "RegistrationFailing"};
 
 static void about_conditions(struct attention_ctx *x, const struct nodepool *np)
 {
@@ -141,8 +142,7 @@ static void about_launch(struct attention_ctx *x, const struct nodeclaim *nc)
     if (is_launched && (!registered || registered->status != STATUS_TRUE) && since &&
         x->in->world->now_ns - since > x->in->registration_timeout_ns) {
         attention_add(x, TOPIC_CLAIM, "NotRegistered", "nodeclaim", nc->m.name,
-                      arena_printf(x->a, "launched %s ago, but its node never came",
-                                   ago(x, since)),
+                      arena_printf(x->a, "launched %s ago, but its node never came", ago(x, since)),
                       fix);
     }
 }

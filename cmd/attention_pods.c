@@ -71,9 +71,9 @@ static void group_tell(struct attention_ctx *x, const struct group *g)
     attention_add(x, TOPIC_POD, g->code, "pod",
                   arena_printf(x->a, "%s%s%s", p->m.ns, *p->m.ns ? "/" : "", p->m.name),
                   arena_printf(x->a, "%spending%s: %s", more, since, g->why),
-                  x->in->world->live ? arena_printf(x->a, "kubectl describe pod %s -n %s",
-                                                    p->m.name, p->m.ns)
-                                     : NULL);
+                  x->in->world->live
+                      ? arena_printf(x->a, "kubectl describe pod %s -n %s", p->m.name, p->m.ns)
+                      : NULL);
 }
 
 void attention_pods(struct attention_ctx *x)

@@ -57,8 +57,8 @@ static void find_change(const struct nodepool *np, int64_t now_ns, struct budget
 void budget_rows(const struct nodepool *np, int64_t nodes, int64_t disrupting, int64_t now_ns,
                  struct budget_row ret[BUDGET_REASONS])
 {
-    static const enum disruption_reason reasons[BUDGET_REASONS] = {
-        DISRUPT_UNDERUTILIZED, DISRUPT_EMPTY, DISRUPT_DRIFTED};
+    static const enum disruption_reason reasons[BUDGET_REASONS] = {DISRUPT_UNDERUTILIZED,
+                                                                   DISRUPT_EMPTY, DISRUPT_DRIFTED};
     for (int i = 0; i < BUDGET_REASONS; i++) {
         int64_t allowed = budget_allowed(np, reasons[i], nodes, now_ns);
         allowed = allowed > nodes ? nodes : allowed;

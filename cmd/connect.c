@@ -87,7 +87,9 @@ json_t *connect_get(struct connection *n, const char *path, struct err *reterr)
 void connect_explain(const struct connection *n, struct err *e)
 {
     if (e->http == 0 && (e->kind == ERR_UNAVAILABLE || e->kind == ERR_TIMEOUT)) {
-        (void)err_wrap(e, "cannot reach the API server %s", n->cfg.server);
+        bool named = str_starts(e->msg, n->cfg.server);
+        (void)err_wrap(e, "cannot reach the API server%s%s", named ? "" : " ",
+                       named ? "" : n->cfg.server);
     } else if (e->kind == ERR_UNAUTHENTICATED) {
         const char *user = *n->cfg.user ? n->cfg.user : "";
         (void)err_wrap(e, "the API server %s does not accept the credentials%s%s%s (expired?)",

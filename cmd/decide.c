@@ -108,8 +108,7 @@ static struct zone_row *zone_rows(const struct decider *d, const struct nodeclas
     struct zone_row *v = ARENA_NEW_N(d->a, struct zone_row, max);
     for (size_t i = 0; i < max; i++) {
         sym zone = all ? sym_intern(t, all[i]) : cls->subnets[i].zone;
-        v[i] = (struct zone_row){sym_str(t, zone), zone,
-                                 all ? SYM_NONE : cls->subnets[i].zone_id};
+        v[i] = (struct zone_row){sym_str(t, zone), zone, all ? SYM_NONE : cls->subnets[i].zone_id};
     }
     if (max > 1) {
         qsort(v, max, sizeof(*v), zone_cmp);
@@ -218,8 +217,7 @@ static void offer_all(const struct decider *d, struct decide_market *m, const st
     for (uint32_t i = 0; i < catalog_n_types(m->catalog); i++) {
         const char *name = sym_str(d->w->syms, catalog_type_name(m->catalog, i));
         const struct ec2_fact *f = fact_of(d, name);
-        if (f && ec2_compatible(f, ec) &&
-            has_image(d, m->cls, catalog_labels(m->catalog, i))) {
+        if (f && ec2_compatible(f, ec) && has_image(d, m->cls, catalog_labels(m->catalog, i))) {
             offer(d, m, i, f);
         }
     }

@@ -37,7 +37,6 @@ void decide_done(struct decision *d);
 
 /* Regions that the labels of managed nodes name, of all nodes if no managed one does; in string
  * order. */
-void decide_regions(const struct world *w, struct arena *a, const char *const **ret,
-                    size_t *ret_n);
+void decide_regions(const struct world *w, struct arena *a, const char *const **ret, size_t *ret_n);
 
 #endif

@@ -80,9 +80,8 @@ static void read_stockouts(const struct world *w, struct arena *a, struct facts 
     for (size_t i = 0; i < max; i++) {
         const json_t *o = json_array_get(list, i);
         struct facts_stockout s = {jsonx_str_or(o, "capacityType", ""),
-                                   jsonx_str_or(o, "instanceType", ""),
-                                   jsonx_str_or(o, "zone", ""), jsonx_str_or(o, "code", ""),
-                                   time_of(o, "until")};
+                                   jsonx_str_or(o, "instanceType", ""), jsonx_str_or(o, "zone", ""),
+                                   jsonx_str_or(o, "code", ""), time_of(o, "until")};
         if (*s.type && (s.until_ns == 0 || s.until_ns > w->now_ns)) {
             v[ret->n_stockouts++] = s;
         }
@@ -101,9 +100,9 @@ static void read_attention(const struct world *w, struct arena *a, struct facts 
     for (size_t i = 0; i < max; i++) {
         const json_t *o = json_array_get(list, i);
         if (jsonx_str(o, "code")) {
-            v[ret->n_attention++] = (struct facts_attention){
-                jsonx_str(o, "code"), jsonx_str_or(o, "object", "cluster"),
-                jsonx_str_or(o, "message", "")};
+            v[ret->n_attention++] =
+                (struct facts_attention){jsonx_str(o, "code"), jsonx_str_or(o, "object", "cluster"),
+                                         jsonx_str_or(o, "message", "")};
         }
     }
     ret->attention = v;

@@ -1,9 +1,9 @@
 /*
  * facts.h - who is in charge, and what the agent has published about itself.
  *
- * In charge is whoever holds a fresh Lease named karpenter-leader-election in any namespace: karp if
- * the holder begins with "karp-agent-", else upstream Karpenter, which wins where both do (the agent
- * stands by then). Of several of a kind the one renewed last counts.
+ * In charge is whoever holds a fresh Lease named karpenter-leader-election in any namespace: karp
+ * if the holder begins with "karp-agent-", else upstream Karpenter, which wins where both do (the
+ * agent stands by then). Of several of a kind the one renewed last counts.
  *
  * Of facts.json in ConfigMap karp-offerings these keys are read, each optional:
  *   version, writtenAt (RFC 3339), options.mode,
@@ -32,7 +32,7 @@ struct facts_attention {
 struct facts {
     enum charge charge;
     const char *leader, *version, *mode;
-    int64_t synced_ns; /* 0 = unknown */
+    int64_t synced_ns;                      /* 0 = unknown */
     const struct facts_stockout *stockouts; /* still in force; by type, zone, capacity type */
     size_t n_stockouts;
     const struct facts_attention *attention; /* as published */

@@ -28,8 +28,8 @@ const char *fleet_label(const struct snapshot *s, const struct snapshot_node *n,
     return value == SYM_NONE ? NULL : sym_str(s->syms, value);
 }
 
-int64_t fleet_price(const struct snapshot *s, const struct snapshot_node *n,
-                    const struct prices *p, bool *ret_estimated)
+int64_t fleet_price(const struct snapshot *s, const struct snapshot_node *n, const struct prices *p,
+                    bool *ret_estimated)
 {
     const struct req *ct = reqset_get(&n->labels, L_CAPACITY_TYPE);
     return prices_of(p, fleet_label(s, n, L_INSTANCE_TYPE), fleet_label(s, n, L_ZONE),
@@ -127,10 +127,12 @@ static void count_pods(const struct world *w, const struct sched_result *r, stru
         }
         f->gated += p->gated;
         /* Preempting, or not looked at again yet: kube-scheduler has it in hand. */
-        f->waiting_launching += !p->gated && !pod_provisionable(p);
+        f->waiting_bind += !p->gated && !pod_provisionable(p);
     }
     for (uint32_t i = 0; i < r->n_existing; i++) {
-        f->waiting_launching += is_pending(r->existing[i].pod);
+        bool pending = is_pending(r->existing[i].pod), there = r->existing[i].node->initialized;
+        f->waiting_bind += pending && there;
+        f->waiting_launching += pending && !there;
     }
     for (uint32_t i = 0; i < r->n_claims; i++) {
         for (uint32_t k = 0; k < r->claims[i].n_pods; k++) {

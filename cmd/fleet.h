@@ -1,9 +1,10 @@
 /*
  * fleet.h - a decision's snapshot counted: nodes, pods, use, money; per pool and in all.
  *
- * A node is managed if a NodeClaim has its providerID or it carries karpenter.sh/nodepool. Its state
- * is the first of: draining (marked for leaving), launching (a claim whose node is not initialized),
- * ready, not ready. Use is requests of bound pods against allocatable, of managed nodes.
+ * A node is managed if a NodeClaim has its providerID or it carries karpenter.sh/nodepool. Its
+ * state is the first of: draining (marked for leaving), launching (a claim whose node is not
+ * initialized), ready, not ready. Use is requests of bound pods against allocatable, of managed
+ * nodes.
  */
 #ifndef KARP_CMD_FLEET_H
 #define KARP_CMD_FLEET_H
@@ -11,7 +12,7 @@
 #include "decide.h"
 
 struct cost {
-    int64_t pusd_h;   /* sum of what has a price */
+    int64_t pusd_h; /* sum of what has a price */
     uint32_t priced;
     uint32_t unpriced; /* running nodes without one: then the sum is a lower bound */
     bool estimated;
@@ -41,7 +42,8 @@ struct fleet {
     struct fleet_count all;
     uint32_t unmanaged;
     uint32_t bound;             /* pods */
-    uint32_t waiting_launching; /* have their place on a node that is there or on its way */
+    uint32_t waiting_bind;      /* have their place on a node that is there */
+    uint32_t waiting_launching; /* on one that is on its way */
     uint32_t waiting_new;       /* a node would be launched for them */
     uint32_t unschedulable, gated;
 };
@@ -54,7 +56,7 @@ enum node_state fleet_state(const struct snapshot_node *n);
 /* The single value of a label of the node, NULL if it has none. */
 const char *fleet_label(const struct snapshot *s, const struct snapshot_node *n, sym key);
 /* The price of a node that runs. */
-int64_t fleet_price(const struct snapshot *s, const struct snapshot_node *n,
-                    const struct prices *p, bool *ret_estimated);
+int64_t fleet_price(const struct snapshot *s, const struct snapshot_node *n, const struct prices *p,
+                    bool *ret_estimated);
 
 #endif

@@ -11,8 +11,8 @@
 
 /* ---- snapshots ------------------------------------------------------------------------------- */
 
-static int add_documents(struct world *w, const json_t *docs, const json_t *lines,
-                         const char *path, size_t *ret_n, struct err *reterr)
+static int add_documents(struct world *w, const json_t *docs, const json_t *lines, const char *path,
+                         size_t *ret_n, struct err *reterr)
 {
     size_t i;
     json_t *o;
@@ -82,8 +82,7 @@ static bool parse_clock(const char *s, int64_t *ret_ns)
     return hour < 24 && minute < 60;
 }
 
-int gather_time(const char *at, int64_t now_ns, int64_t *ret_ns, bool *ret_full,
-                struct err *reterr)
+int gather_time(const char *at, int64_t now_ns, int64_t *ret_ns, bool *ret_full, struct err *reterr)
 {
     int64_t of_day;
     *ret_full = false;

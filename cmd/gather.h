@@ -5,9 +5,9 @@
  * Snapshots: files and folders, JSON or YAML, plain or gzip, Lists and several documents. A path
  * that holds no object of a kind we know is an error, as is a document that is no object.
  *
- * Cluster: a kind that we may not list is noted (world.notes, world.hidden) and left empty; one that
- * the server does not know is `absent`. Everything else that goes wrong ends the command: half an
- * answer would be a wrong one.
+ * Cluster: a kind that we may not list is noted (world.notes, world.hidden) and left empty; one
+ * that the server does not know is `absent`. Everything else that goes wrong ends the command: half
+ * an answer would be a wrong one.
  *
  * now is --at if given: RFC 3339, or "HH:MM", the next such time in UTC. Leases of a cluster are
  * compared with the clock; those of a snapshot with --at where that is a full time, else with the

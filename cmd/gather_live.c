@@ -144,10 +144,9 @@ static void on_karp(void *arg, const struct kube_resp *resp)
             list(l, ours[i]);
         }
     }
-    if (resp->err.kind == ERR_UNAUTHENTICATED || resp->err.http == 0) {
-        if (resp->err.kind != ERR_NONE) {
-            fail(l, &resp->err, "reading " KARP_DISCOVERY);
-        }
+    bool lost = resp->err.kind != ERR_NONE && resp->err.http == 0;
+    if (lost || resp->err.kind == ERR_UNAUTHENTICATED) {
+        fail(l, &resp->err, "reading " KARP_DISCOVERY);
     }
     finished(l);
 }

@@ -57,7 +57,8 @@ static int gz_error(gzFile f, const char *path, struct err *reterr)
     if (code == Z_BUF_ERROR || str_contains(text, "unexpected end")) {
         return err_set(reterr, ERR_INVALID, "%s: the gzip data ends too early", path);
     }
-    return err_set(reterr, ERR_INVALID, "%s: broken gzip data: %s", path, text);
+    const char *colon = strstr(text, ": "); /* zlib begins with a name of its own */
+    return err_set(reterr, ERR_INVALID, "%s: broken gzip data: %s", path, colon ? colon + 2 : text);
 }
 
 int input_read(const char *path, struct buf *out, struct err *reterr)
@@ -78,8 +79,7 @@ int input_read(const char *path, struct buf *out, struct err *reterr)
             return gz_error(f, path, reterr);
         }
         if (n > 0 && buf_put(out, p, (size_t)n) != 0) {
-            return err_set(reterr, ERR_LIMIT, "%s: larger than %u MiB", path,
-                           INPUT_FILE_MAX >> 20);
+            return err_set(reterr, ERR_LIMIT, "%s: larger than %u MiB", path, INPUT_FILE_MAX >> 20);
         }
         if (n < (int)CHUNK) {
             break;
@@ -111,8 +111,7 @@ struct walk {
 
 static bool wanted(const char *name)
 {
-    static const char *const ends[] = {".json",    ".yaml",    ".yml",
-                                       ".json.gz", ".yaml.gz", ".yml.gz"};
+    static const char *const ends[] = {".json", ".yaml", ".yml", ".json.gz", ".yaml.gz", ".yml.gz"};
     for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
         if (str_ends(name, ends[i])) {
             return true;

@@ -54,8 +54,7 @@ bool money_read(const json_t *v, int64_t *ret_pusd_h)
 {
     if (json_is_string(v)) {
         int64_t pusd;
-        if (!price_parse(json_string_value(v), &pusd) ||
-            pusd > (int64_t)MONEY_MAX_USD_H * PUSD) {
+        if (!price_parse(json_string_value(v), &pusd) || pusd > (int64_t)MONEY_MAX_USD_H * PUSD) {
             return false;
         }
         *ret_pusd_h = pusd;

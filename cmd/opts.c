@@ -168,9 +168,7 @@ static int read_long(struct parser *p, const char *arg)
     if (!row) {
         return err_set(p->err, ERR_INVALID, "unknown flag: --%.*s", (int)n, name);
     }
-    const char *value = equals              ? equals + 1
-                        : row->kind == OPT_FLAG ? "true"
-                                                : next_value(p);
+    const char *value = equals ? equals + 1 : row->kind == OPT_FLAG ? "true" : next_value(p);
     if (!value) {
         return err_set(p->err, ERR_INVALID, "flag needs an argument: --%s", row->name);
     }

@@ -70,8 +70,8 @@ GROUP(opts_input, "Input", input);
 
 static const struct opt decision[] = {
     {"feature-gates", 0, OPT_TEXT, AT(feature_gates), "LIST", NULL, "As the agent's"},
-    {"preference-policy", 0, OPT_TEXT, AT(preference_policy), "POLICY",
-     "Respect|Ignore|Reasonable", "What preferences count for"},
+    {"preference-policy", 0, OPT_TEXT, AT(preference_policy), "POLICY", "Respect|Ignore|Reasonable",
+     "What preferences count for"},
     {"min-values-policy", 0, OPT_TEXT, AT(min_values_policy), "POLICY", "Strict|BestEffort",
      "What minValues count for"},
     {"approval", 0, OPT_TEXT, AT(approval), "WHAT", NULL, "As karp.dev/disruption-approval"},

@@ -23,8 +23,8 @@ static int refuse(const char *text, unsigned allowed, struct err *reterr)
     size_t n = 0;
     for (size_t i = 0; i < ARRAY_LEN(formats); i++) {
         if (allowed & formats[i].format) {
-            n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", n ? "," : "",
-                                  formats[i].name);
+            n +=
+                (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", n ? "," : "", formats[i].name);
         }
     }
     return err_set(reterr, ERR_INVALID,

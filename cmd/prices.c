@@ -232,8 +232,7 @@ static int64_t on_demand(const struct prices *p, const char *type, bool *ret_est
     return v;
 }
 
-static int64_t spot(const struct prices *p, const char *type, const char *zone,
-                    bool *ret_estimated)
+static int64_t spot(const struct prices *p, const char *type, const char *zone, bool *ret_estimated)
 {
     if (p->has_spot) {
         char key[512];
@@ -247,8 +246,8 @@ static int64_t spot(const struct prices *p, const char *type, const char *zone,
     return v == PRICE_UNKNOWN ? v : v / 5 * 2 + v % 5 * 2 / 5;
 }
 
-int64_t prices_of(const struct prices *p, const char *type, const char *zone,
-                  enum capacity_type ct, bool *ret_estimated)
+int64_t prices_of(const struct prices *p, const char *type, const char *zone, enum capacity_type ct,
+                  bool *ret_estimated)
 {
     if (!type || !*type || ct == CT_COUNT) {
         return PRICE_UNKNOWN;

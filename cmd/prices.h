@@ -11,8 +11,9 @@
  * The region is --region, else the file's, else that of the nodes' labels, else us-east-1; two that
  * differ are an error unless --region is given.
  *
- * Files: {"region", "asOf" (RFC 3339), "onDemand": {TYPE: PRICE}, "spot": {TYPE: {ZONE: PRICE}}}, all
- * optional but onDemand or spot; prices are numbers or decimal strings in $/h. Other keys are ignored.
+ * Files: {"region", "asOf" (RFC 3339), "onDemand": {TYPE: PRICE}, "spot": {TYPE: {ZONE: PRICE}}},
+ * all optional but onDemand or spot; prices are numbers or decimal strings in $/h. Other keys are
+ * ignored.
  */
 #ifndef KARP_CMD_PRICES_H
 #define KARP_CMD_PRICES_H
@@ -42,8 +43,8 @@ void prices_free(struct prices *p);
 const char *prices_region(const struct prices *p);
 /* PRICE_UNKNOWN if there is none. *ret_estimated (may be NULL) is set to true for an estimate and
  * left alone otherwise. */
-int64_t prices_of(const struct prices *p, const char *type, const char *zone,
-                  enum capacity_type ct, bool *ret_estimated);
+int64_t prices_of(const struct prices *p, const char *type, const char *zone, enum capacity_type ct,
+                  bool *ret_estimated);
 /* Wall clock, 0 = unknown. spot: 0 also where spot is estimated. */
 int64_t prices_on_demand_as_of(const struct prices *p);
 int64_t prices_spot_as_of(const struct prices *p);

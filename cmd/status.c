@@ -68,8 +68,7 @@ static int with_world(struct cmd *c, struct world *w, struct arena *a, const str
 {
     CLEANUP(types_done) struct types types;
     memset(&types, 0, sizeof(types));
-    if (c->o->catalog &&
-        types_load(w->syms, c->o->catalog, &c->o->types, &types, reterr) != 0) {
+    if (c->o->catalog && types_load(w->syms, c->o->catalog, &c->o->types, &types, reterr) != 0) {
         return -1;
     }
     if (gather(c, KINDS, w, reterr) != 0) {
@@ -84,8 +83,7 @@ static int with_world(struct cmd *c, struct world *w, struct arena *a, const str
     if (!prices) {
         return -1;
     }
-    struct status_view s = {
-        .c = c, .a = a, .w = w, .prices = prices, .money = !c->o->no_prices};
+    struct status_view s = {.c = c, .a = a, .w = w, .prices = prices, .money = !c->o->no_prices};
     return show(&s, w, in.types, spec, reterr);
 }
 
@@ -110,14 +108,15 @@ static int run(struct cmd *c, struct err *reterr)
     return rc;
 }
 
-static const struct opt_group *const groups[] = {&opts_output, &opts_input,   &opts_connection,
+static const struct opt_group *const groups[] = {&opts_output,   &opts_input,   &opts_connection,
                                                  &opts_decision, &opts_general, NULL};
 
 const struct cmd_info cmd_status_info = {
     "status",
     "Nodes, pods, pools and money at a glance, and what needs attention",
     "[flags]",
-    "Shows the nodes of every NodePool, what they carry and cost, whether pods wait and why, who is\n"
+    "Shows the nodes of every NodePool, what they carry and cost, whether pods wait and why, who "
+    "is\n"
     "in charge (karp or upstream Karpenter), and what somebody should look at. Works on a cluster\n"
     "that upstream Karpenter runs, and without any cluster on saved objects (--snapshot).\n"
     "\n"

@@ -26,7 +26,4 @@ struct status_view {
 json_t *status_report(const struct status_view *s);
 void status_screen(const struct status_view *s, bool wide, struct buf *out);
 
-/* "1500m", "20Gi" as the API server prints them: dst has QUANTITY_TEXT bytes. */
-char *status_quantity(enum resource r, int64_t v, char *dst);
-
 #endif

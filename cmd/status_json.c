@@ -7,7 +7,8 @@
 #include "common/base/timefmt.h"
 #include "money.h"
 
-char *status_quantity(enum resource r, int64_t v, char *dst)
+/* "1500m", "20Gi", as the API server prints them. */
+static char *status_quantity(enum resource r, int64_t v, char *dst)
 {
     if (r == RES_CPU) {
         return quantity_fmt_milli(v, dst);
@@ -117,7 +118,7 @@ static json_t *pods(const struct fleet *f)
 {
     json_t *o = json_object();
     put_int(o, "bound", f->bound);
-    put_int(o, "waiting", (int64_t)f->waiting_launching + f->waiting_new);
+    put_int(o, "waiting", (int64_t)f->waiting_bind + f->waiting_launching + f->waiting_new);
     put_int(o, "unschedulable", f->unschedulable);
     put_int(o, "gated", f->gated);
     return o;
@@ -322,20 +323,31 @@ json_t *status_report(const struct status_view *s)
     put_text(o, "apiVersion", "karp.dev/v1alpha1");
     put_text(o, "kind", "StatusReport");
     put(o, "cluster", cluster(s));
-    put(o, "nodes", nodes(&s->fleet));
-    put(o, "pods", pods(&s->fleet));
-    put(o, "usage", usage(&s->fleet.all));
-    put_cost(o, s, &s->fleet.all.cost);
-    put(o, "nodePools", pools(s));
+    const bool *hidden = s->w->hidden;
+    if (!hidden[KIND_NODE]) {
+        put(o, "nodes", nodes(&s->fleet));
+    }
+    if (!hidden[KIND_POD]) {
+        put(o, "pods", pods(&s->fleet));
+    }
+    if (!hidden[KIND_NODE] && !hidden[KIND_POD]) {
+        put(o, "usage", usage(&s->fleet.all));
+    }
+    if (!hidden[KIND_NODE]) {
+        put_cost(o, s, &s->fleet.all.cost);
+    }
+    if (!hidden[KIND_NODE_POOL]) {
+        put(o, "nodePools", pools(s));
+    }
     put(o, "unavailableOfferings", stockouts(s));
     put(o, "holds", holds(s));
-    if (!s->w->hidden[KIND_DISRUPTION_REQUEST]) {
+    if (!hidden[KIND_DISRUPTION_REQUEST]) {
         put(o, "requests", requests(s));
     }
     put(o, "attention", attention(s));
     if (s->money) {
         put(o, "prices", prices(s));
     }
-    put(o, "incomplete", json_boolean(s->w->n_notes > 0));
+    put(o, "incomplete", json_boolean(s->w->n_notes > 0 || s->w->n_malformed > 0));
     return o;
 }

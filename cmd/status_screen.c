@@ -2,7 +2,6 @@
 #include "status.h"
 
 #include "budgetview.h"
-#include "common/base/quantity.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
 #include "common/core/labels.h"
@@ -131,6 +130,10 @@ static void put_head(const struct status_view *s, struct buf *out)
 static void put_nodes(const struct status_view *s, struct buf *out)
 {
     const struct fleet *f = &s->fleet;
+    if (s->w->hidden[KIND_NODE]) {
+        buf_puts(out, "Nodes   hidden\n");
+        return;
+    }
     buf_printf(out, "Nodes   %u ready, %u launching, %u draining", f->all.state[NODE_READY],
                f->all.state[NODE_LAUNCHING], f->all.state[NODE_DRAINING]);
     if (f->all.state[NODE_NOT_READY]) {
@@ -149,8 +152,18 @@ static void put_pods(const struct status_view *s, struct buf *out)
 {
     const struct fleet *f = &s->fleet;
     const char *sep = ": ";
-    uint32_t pending = f->waiting_launching + f->waiting_new + f->unschedulable + f->gated;
+    if (s->w->hidden[KIND_POD]) {
+        buf_puts(out, "Pods    hidden\n");
+        return;
+    }
+    uint32_t waiting = f->waiting_bind + f->waiting_launching + f->waiting_new;
+    uint32_t pending = waiting + f->unschedulable + f->gated;
     buf_printf(out, "Pods    %u bound, %u pending", f->bound, pending);
+    if (f->waiting_bind) {
+        buf_printf(out, "%s%u fit%s on a node that is there", sep, f->waiting_bind,
+                   f->waiting_bind == 1 ? "s" : "");
+        sep = ", ";
+    }
     if (f->waiting_launching) {
         buf_printf(out, "%s%u wait%s for a launching node", sep, f->waiting_launching,
                    f->waiting_launching == 1 ? "s" : "");
@@ -178,6 +191,9 @@ static void put_pods(const struct status_view *s, struct buf *out)
 static void put_usage(const struct status_view *s, struct buf *out)
 {
     const struct fleet_count *n = &s->fleet.all;
+    if (s->w->hidden[KIND_NODE] || s->w->hidden[KIND_POD]) {
+        return;
+    }
     buf_puts(out, "Usage   cpu ");
     put_cpu(out, n, true);
     buf_printf(out, "  %d%% ", percent(n->requested_cpu_milli, n->allocatable_cpu_milli));
@@ -192,7 +208,7 @@ static void put_usage(const struct status_view *s, struct buf *out)
 static void put_cost(const struct status_view *s, struct buf *out)
 {
     const struct fleet_count *n = &s->fleet.all;
-    if (!s->money) {
+    if (!s->money || s->w->hidden[KIND_NODE]) {
         return;
     }
     buf_puts(out, "Cost    ");
@@ -213,43 +229,53 @@ static const char *nodes_cell(const struct status_view *s, const struct fleet_po
 
 static void put_limit(struct buf *out, enum resource r, int64_t used, int64_t limit)
 {
-    char a[QUANTITY_TEXT], b[QUANTITY_TEXT];
-    const char *name = r == RES_MEMORY ? "mem" : resource_name(r);
-    buf_printf(out, "%s%s ", out->n ? ", " : "", name);
+    buf_puts(out, out->n ? ", " : "");
     if (r == RES_MEMORY) {
+        buf_puts(out, "mem ");
         put_gib(out, used);
         buf_putc(out, '/');
         put_gib(out, limit);
         buf_puts(out, "Gi");
-    } else if (r == RES_CPU) {
+    } else {
+        buf_puts(out, "cpu ");
         put_tenths(out, used, 1000, false);
         buf_putc(out, '/');
         put_tenths(out, limit, 1000, false);
-    } else {
-        buf_printf(out, "%s/%s", status_quantity(r, used, a), status_quantity(r, limit, b));
     }
 }
 
+static uint32_t count_limits(const struct nodepool *np)
+{
+    uint32_t n = np->limit_nodes >= 0;
+    for (int r = 0; np->has_limits && r < RES_FIXED; r++) {
+        n += np->limits.v[r] >= 0;
+    }
+    for (uint32_t i = 0; np->has_limits && i < np->limits.n_ext; i++) {
+        n += np->limits.ext[i].amount >= 0;
+    }
+    return n;
+}
+
+/* nodes, cpu and mem; how many others there are, which stand in the JSON. */
 static const char *limit_cell(const struct status_view *s, const struct snapshot_pool *p)
 {
     const struct nodepool *np = p->np;
+    uint32_t others = count_limits(np);
     AUTO_BUF struct buf text;
     buf_init(&text, LINE_MAX_BYTES);
-    for (int r = 0; np->has_limits && r < RES_FIXED; r++) {
+    if (np->limit_nodes >= 0) {
+        buf_printf(&text, "nodes %lld/%lld", (long long)p->nodes_in_use,
+                   (long long)np->limit_nodes);
+        others--;
+    }
+    for (int r = RES_CPU; np->has_limits && r <= RES_MEMORY; r++) {
         if (np->limits.v[r] >= 0) {
             put_limit(&text, (enum resource)r, p->in_use.v[r], np->limits.v[r]);
+            others--;
         }
     }
-    for (uint32_t i = 0; np->has_limits && i < np->limits.n_ext; i++) {
-        const struct res_ext *e = &np->limits.ext[i];
-        if (e->amount >= 0) {
-            buf_printf(&text, "%s%s %lld/%lld", text.n ? ", " : "", sym_str(s->w->syms, e->name),
-                       (long long)resources_get_ext(&p->in_use, e->name), (long long)e->amount);
-        }
-    }
-    if (np->limit_nodes >= 0) {
-        buf_printf(&text, "%snodes %lld/%lld", text.n ? ", " : "", (long long)p->nodes_in_use,
-                   (long long)np->limit_nodes);
+    if (others) {
+        buf_printf(&text, "%s%u more", text.n ? ", " : "", others);
     }
     return text.n ? arena_strdup(s->a, text.p) : "-";
 }
@@ -265,8 +291,7 @@ static const char *budget_cell(const struct status_view *s, const struct fleet_p
     if (rows[0].allowed == 0 && rows[0].opens_ns) {
         buf_printf(&text, "0 until %s", until_text(s->a, rows[0].opens_ns, s->w->now_ns));
     } else {
-        buf_printf(&text, "%lld of %lld", (long long)rows[0].remaining,
-                   (long long)rows[0].allowed);
+        buf_printf(&text, "%lld of %lld", (long long)rows[0].remaining, (long long)rows[0].allowed);
     }
     for (int i = 1; i < BUDGET_REASONS; i++) {
         if (rows[i].remaining != rows[0].remaining) {
@@ -304,11 +329,12 @@ static void pool_ready(struct table *t, const struct snapshot_pool *p)
 }
 
 static const struct table_column columns[] = {
-    {"NODEPOOL", false, false}, {"READY", false, false}, {"NODES", false, false},
-    {"CPU", false, false},      {"MEM", false, false},   {"LIMIT", false, false},
+    {"NODEPOOL", false, false}, {"READY", false, false},
+    {"NODES", false, false},    {"CPU", false, false},
+    {"MEM", false, false},      {"LIMIT", false, false},
     {"WEIGHT", true, false},    {"DISRUPTIONS NOW", false, false},
-    {"$/H", true, false},       {"SPOT", true, true},    {"NODECLASS", false, true},
-    {"AGE", false, true}};
+    {"$/H", true, false},       {"SPOT", true, true},
+    {"NODECLASS", false, true}, {"AGE", false, true}};
 #define COLUMN_MONEY 8
 
 /* Without money its column goes. */
@@ -365,14 +391,14 @@ static void put_pools(const struct status_view *s, bool wide, struct buf *out)
 
 static const char *attention_text(const struct status_view *s, const struct attention *x)
 {
-    const char *text =
-        *x->name ? arena_printf(s->a, "%s %s", x->name, x->message) : x->message;
+    const char *text = *x->name ? arena_printf(s->a, "%s %s", x->name, x->message) : x->message;
     return text_safe(s->a, text);
 }
 
+/* A pod without a home, not one that could not be read. */
 static bool is_pod(const struct attention *x)
 {
-    return str_eq(x->kind, "pod");
+    return str_eq(x->kind, "pod") && !str_eq(x->code, "Malformed");
 }
 
 /* Width of the text column: that of the widest text that still has its command beside it. */
@@ -411,8 +437,7 @@ static void put_attention_line(const struct status_view *s, const struct attenti
     const char *text = attention_text(s, x), *fix = x->fix ? text_safe(s->a, x->fix) : NULL;
     size_t w = term_text_width(text);
     buf_puts(out, "  ");
-    term_put(&s->c->term, COLOR_YELLOW, arena_printf(s->a, "%-10s", text_safe(s->a, x->kind)),
-             out);
+    term_put(&s->c->term, COLOR_YELLOW, arena_printf(s->a, "%-10s", text_safe(s->a, x->kind)), out);
     buf_putc(out, ' ');
     put_wrapped(s, text, out);
     if (fix && w <= width) {
@@ -458,10 +483,9 @@ static void put_stockouts(const struct status_view *s, struct buf *out)
     buf_puts(out, "\nSOLD OUT\n");
     for (size_t i = 0; i < f->n_stockouts && i < STATUS_STOCK_LINES; i++) {
         const struct facts_stockout *x = &f->stockouts[i];
-        const char *until =
-            x->until_ns
-                ? arena_printf(s->a, " until %s", until_text(s->a, x->until_ns, s->w->now_ns))
-                : "";
+        const char *until = x->until_ns ? arena_printf(s->a, " until %s",
+                                                       until_text(s->a, x->until_ns, s->w->now_ns))
+                                        : "";
         buf_printf(out, "  %s %s %s%s\n", text_safe(s->a, x->type),
                    text_safe(s->a, x->capacity_type), text_safe(s->a, x->zone), until);
     }

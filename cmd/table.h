@@ -4,7 +4,8 @@
  *
  * A table and its texts live in the arena given to it. When the terminal is narrower than the table
  * columns are left out from the right (the first one never): names stay whole. Columns marked
- * `wide` are there only with -o wide, which leaves out none. Texts are made safe for a terminal (text_safe).
+ * `wide` are there only with -o wide, which leaves out none. Texts are made safe for a terminal
+ * (text_safe).
  */
 #ifndef KARP_CMD_TABLE_H
 #define KARP_CMD_TABLE_H

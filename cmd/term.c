@@ -56,9 +56,9 @@ void term_init(struct term *t, const struct term_env *env, const char *when, boo
 
 void term_put(const struct term *t, enum term_color c, const char *s, struct buf *out)
 {
-    static const char *const codes[] = {[COLOR_NONE] = "",     [COLOR_RED] = "\033[31m",
-                                        [COLOR_GREEN] = "\033[32m", [COLOR_YELLOW] = "\033[33m",
-                                        [COLOR_BLUE] = "\033[34m",  [COLOR_BOLD] = "\033[1m"};
+    static const char *const codes[] = {
+        [COLOR_NONE] = "",           [COLOR_RED] = "\033[31m",  [COLOR_GREEN] = "\033[32m",
+        [COLOR_YELLOW] = "\033[33m", [COLOR_BLUE] = "\033[34m", [COLOR_BOLD] = "\033[1m"};
     if (!t->color || c == COLOR_NONE || !*s) {
         buf_puts(out, s);
         return;

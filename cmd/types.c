@@ -246,8 +246,8 @@ int types_read_ec2(const json_t *list, const char *path, const struct opt_texts 
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-int types_load(struct symtab *t, const char *path, const struct opt_texts *globs,
-               struct types *ret, struct err *reterr)
+int types_load(struct symtab *t, const char *path, const struct opt_texts *globs, struct types *ret,
+               struct err *reterr)
 {
     memset(ret, 0, sizeof(*ret));
     AUTO_JSON json_t *root = input_json(path, reterr);
@@ -256,8 +256,9 @@ int types_load(struct symtab *t, const char *path, const struct opt_texts *globs
     }
     const json_t *list = json_is_array(root) ? root : jsonx_arr(root, "InstanceTypes");
     if (json_array_size(list) == 0 || json_array_size(list) > CATALOG_MAX_TYPES) {
-        return err_set(reterr, ERR_INVALID, "%s: neither a list of instance types nor the answer "
-                                            "to DescribeInstanceTypes (at most %d types)",
+        return err_set(reterr, ERR_INVALID,
+                       "%s: neither a list of instance types nor the answer "
+                       "to DescribeInstanceTypes (at most %d types)",
                        path, CATALOG_MAX_TYPES);
     }
     arena_init(&ret->mem, 64u << 10, SIZE_MAX);

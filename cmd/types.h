@@ -30,8 +30,8 @@ struct types {
 /* A type's name passes the globs; no globs at all let everything pass. */
 bool types_wanted(const struct opt_texts *globs, const char *name);
 
-int types_load(struct symtab *t, const char *path, const struct opt_texts *globs,
-               struct types *ret, struct err *reterr);
+int types_load(struct symtab *t, const char *path, const struct opt_texts *globs, struct types *ret,
+               struct err *reterr);
 void types_done(struct types *ty);
 
 /* The two readers; root is the parsed file. Internal to types_load. */

@@ -108,8 +108,7 @@ static int read_amount(const char *name, const json_t *v, int64_t *ret, struct e
     return 0;
 }
 
-static int read_resources(struct reader *r, const json_t *o, const char *key,
-                          struct resources *ret)
+static int read_resources(struct reader *r, const json_t *o, const char *key, struct resources *ret)
 {
     const json_t *map = jsonx_obj(o, key);
     size_t max = json_object_size(map);

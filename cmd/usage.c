@@ -33,8 +33,7 @@ static void put_ports(struct arena *a, struct node_usage *u, const struct pod *p
         u->n_host_ports = 0;
     }
     struct host_port *ports = (struct host_port *)(uintptr_t)u->host_ports;
-    memcpy(ports + u->n_host_ports, p->cls->host_ports,
-           p->cls->n_host_ports * sizeof(*ports));
+    memcpy(ports + u->n_host_ports, p->cls->host_ports, p->cls->n_host_ports * sizeof(*ports));
     u->n_host_ports += p->cls->n_host_ports;
 }
 

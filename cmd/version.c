@@ -90,7 +90,8 @@ static int run(struct cmd *c, struct err *reterr)
     if (c->o->words.n > 0) {
         return err_set(reterr, ERR_INVALID, "version takes no arguments");
     }
-    if (out_parse(c->o->output, OUT_TABLE | OUT_JSON | OUT_YAML, &spec, reterr) != 0) {
+    if (out_parse(c->o->output, OUT_TABLE | OUT_JSON | OUT_YAML | OUT_JSONPATH, &spec, reterr) !=
+        0) {
         return -1;
     }
     world_init(&w, c->o->agent_namespace);
@@ -116,6 +117,7 @@ const struct cmd_info cmd_version_info = {
     "version",
     "Versions of this program, of the server and of the agent",
     "[flags]",
-    "Prints the version of this program, of the API server and, if it can be seen, of karp-agent.\n",
+    "Prints the version of this program, of the API server and, if it can be seen, of "
+    "karp-agent.\n",
     run,
     groups};

@@ -104,8 +104,8 @@ static struct world_lease *read_lease(struct world *w, const json_t *o)
     l->holder = text(w, o, "spec.holderIdentity");
     l->renew_ns = time_at(o, "spec.renewTime");
     int64_t seconds = jsonx_int(o, "spec.leaseDurationSeconds", LEASE_DURATION_DEFAULT_S);
-    l->duration_ns = (seconds > 0 && seconds < 86400 ? seconds : LEASE_DURATION_DEFAULT_S) *
-                     NS_PER_S;
+    l->duration_ns =
+        (seconds > 0 && seconds < 86400 ? seconds : LEASE_DURATION_DEFAULT_S) * NS_PER_S;
     return l;
 }
 
@@ -250,14 +250,24 @@ static void *decode_object(struct world *w, enum kube_kind k, const json_t *o, s
     }
 }
 
-static void set_aside(struct world *w, const char *object, const struct err *err)
+/* "EC2NodeClass" is "ec2nodeclass". */
+static const char *lower(struct arena *a, const char *s)
+{
+    char *copy = arena_strdup(a, s);
+    for (char *c = copy; *c; c++) {
+        *c = (char)(*c >= 'A' && *c <= 'Z' ? *c - 'A' + 'a' : *c);
+    }
+    return copy;
+}
+
+static void set_aside(struct world *w, const char *kind, const char *name, const struct err *err)
 {
     if (w->n_malformed >= WORLD_MALFORMED_MAX) {
         return;
     }
     ARENA_GROW(&w->mem, w->malformed, w->n_malformed, w->cap_malformed);
-    w->malformed[w->n_malformed++] = (struct world_malformed){
-        arena_strdup(&w->mem, object), arena_strdup(&w->mem, err->msg)};
+    w->malformed[w->n_malformed++] =
+        (struct world_malformed){lower(&w->mem, kind), name, arena_strdup(&w->mem, err->msg)};
 }
 
 static void put(struct world *w, enum kube_kind k, const char *key, void *o)
@@ -292,8 +302,7 @@ static void add_object(struct world *w, enum kube_kind k, const json_t *o)
     if (decoded) {
         put(w, k, key, decoded);
     } else if (err.kind != ERR_NONE) {
-        AUTO_FREE char *object = xasprintf("%s/%s%s%s", kind, ns, *ns ? "/" : "", name);
-        set_aside(w, object, &err);
+        set_aside(w, kind, arena_printf(&w->mem, "%s%s%s", ns, *ns ? "/" : "", name), &err);
     }
 }
 
@@ -389,17 +398,22 @@ static int hold_cmp(const void *x, const void *y)
 static int malformed_cmp(const void *x, const void *y)
 {
     const struct world_malformed *a = x, *b = y;
-    int c = str_cmp(a->object, b->object);
+    int c = str_cmp(a->kind, b->kind);
+    c = c ? c : str_cmp(a->name, b->name);
     return c ? c : str_cmp(a->message, b->message);
 }
 
 void world_finish(struct world *w)
 {
     static int (*const orders[KIND_COUNT])(const void *, const void *) = {
-        [KIND_POD] = pod_cmp,         [KIND_NODE] = node_cmp,
-        [KIND_LEASE] = lease_cmp,     [KIND_DAEMON_SET] = daemonset_cmp,
-        [KIND_NODE_POOL] = pool_cmp,  [KIND_NODE_CLAIM] = claim_cmp,
-        [KIND_HOLD] = hold_cmp,       [KIND_EC2_NODE_CLASS] = class_cmp,
+        [KIND_POD] = pod_cmp,
+        [KIND_NODE] = node_cmp,
+        [KIND_LEASE] = lease_cmp,
+        [KIND_DAEMON_SET] = daemonset_cmp,
+        [KIND_NODE_POOL] = pool_cmp,
+        [KIND_NODE_CLAIM] = claim_cmp,
+        [KIND_HOLD] = hold_cmp,
+        [KIND_EC2_NODE_CLASS] = class_cmp,
         [KIND_DISRUPTION_REQUEST] = request_cmp,
     };
     for (int k = 0; k < KIND_COUNT; k++) {
@@ -407,6 +421,9 @@ void world_finish(struct world *w)
         if (orders[k] && l->n > 1) {
             qsort(l->v, l->n, sizeof(*l->v), orders[k]);
         }
+    }
+    if (w->n_notes > 1) {
+        qsort(w->notes, w->n_notes, sizeof(*w->notes), str_qsort_cmp);
     }
     if (w->n_malformed > 1) {
         qsort(w->malformed, w->n_malformed, sizeof(*w->malformed), malformed_cmp);

@@ -2,8 +2,9 @@
  * world.h - the objects that a command looks at, decoded, wherever they came from.
  *
  * Objects are added one by one as JSON (nothing of it is kept); one of the same kind and name
- * replaces the earlier one. world_finish sorts: pods by namespace and name, everything else by name.
- * Kinds that no decision needs are ignored. What cannot be decoded is set aside with its message.
+ * replaces the earlier one. world_finish sorts: pods by namespace and name, everything else by
+ * name. Kinds that no decision needs are ignored. What cannot be decoded is set aside with its
+ * message.
  *
  * Beside the model's kinds it keeps what little commands want of others: Leases named
  * karpenter-leader-election, the agent's facts (ConfigMap karp-offerings), DisruptionRequests and
@@ -49,7 +50,7 @@ struct world_controller {
 };
 
 struct world_malformed {
-    const char *object, *message;
+    const char *kind, *name, *message; /* "pod", "shop/api-1" */
 };
 
 struct world {
@@ -62,18 +63,18 @@ struct world {
     size_t n_malformed, cap_malformed;
     struct world_controller *controllers;
     size_t n_controllers, cap_controllers;
-    size_t n_objects;         /* of kinds that are known */
-    int64_t latest_ns;        /* the latest time stamp met: the world is not older */
-    json_t *facts;            /* facts.json of the agent, or NULL */
-    const char *agent_ns;     /* where that ConfigMap is looked for */
+    size_t n_objects;     /* of kinds that are known */
+    int64_t latest_ns;    /* the latest time stamp met: the world is not older */
+    json_t *facts;        /* facts.json of the agent, or NULL */
+    const char *agent_ns; /* where that ConfigMap is looked for */
 
     /* filled by whoever gathers */
     bool live;
-    const char *name;    /* the cluster's, or the file's */
-    const char *version; /* gitVersion of the API server, NULL = unknown */
-    int64_t now_ns;      /* wall clock, or --at */
-    int64_t lease_now_ns; /* what Leases are compared with */
-    int64_t skew_ns;      /* server's clock minus ours; 0 offline */
+    const char *name;                   /* the cluster's, or the file's */
+    const char *version;                /* gitVersion of the API server, NULL = unknown */
+    int64_t now_ns;                     /* wall clock, or --at */
+    int64_t lease_now_ns;               /* what Leases are compared with */
+    int64_t skew_ns;                    /* server's clock minus ours; 0 offline */
     const char *notes[WORLD_NOTES_MAX]; /* what could not be read: the answer may be incomplete */
     size_t n_notes;
     bool hidden[KIND_COUNT]; /* not allowed to list */

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Plays the first three rows of the field report in virtual time.   usage: demo.sh BUILD
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit 2
 rc=0
 for s in b01-scale-out-spot b02-scale-out-further b04-scale-to-zero; do
     echo

@@ -3,7 +3,7 @@
 # usage: run.sh [-k PATTERN] PART...      parts: static unit scenarios sanitized e2e
 # PATTERN (regular expression) narrows unit binaries, scenario files and e2e cases by name.
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit 2
 pattern=.
 [ "${1:-}" = -k ] && { pattern=$2; shift 2; }
 passed=0 failed=0 skipped=0 failures=()
@@ -80,7 +80,10 @@ for part in "$@"; do
         for t in tests/static/*.sh; do [ -e "$t" ] && check "$t" bash "$t"; done
         ;;
     unit) unit build ;;
-    scenarios) scenarios build ;;
+    scenarios)
+        scenarios build
+        sum_of "crash matrix" tests/sim/crash.sh build
+        ;;
     sanitized)
         export ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1 CK_FORK=no
         unit build/san

@@ -263,7 +263,7 @@ struct templates {
 void templates_init(struct cloud *c);
 void templates_start(struct cloud *c);
 void templates_done(struct cloud *c);
-/* Names the content: sets req->name and client_token (in a). */
+/* Names the content: sets req->name (in a). */
 void template_name(struct arena *a, struct ec2_create_template *req);
 /* Makes sure that all of these exist (they live as long as j), then calls done, perhaps at once. */
 typedef void (*templates_fn)(struct job *j, const struct err *err);

@@ -11,7 +11,6 @@
 #include "common/base/str.h"
 
 #define NAME_HEX 16
-#define TOKEN_HEX 32
 #define NAMES_PER_CALL 100
 
 void templates_init(struct cloud *c)
@@ -55,7 +54,8 @@ void template_name(struct arena *a, struct ec2_create_template *req)
     ec2_encode_create_template(&f, req);
     hash_sha256_hex(f.body.p, f.body.n, hex);
     req->name = arena_printf(a, TEMPLATE_PREFIX "%.*s", NAME_HEX, hex);
-    req->client_token = arena_printf(a, "%.*s", TOKEN_HEX, hex + NAME_HEX);
+    /* No ClientToken: the name already makes the call idempotent (AlreadyExists), and a token would
+     * be answered with the template that was deleted in the meantime. */
 }
 
 /* ---- ensuring ---------------------------------------------------------------------------------- */

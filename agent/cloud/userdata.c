@@ -101,13 +101,10 @@ static int put_mime(struct buf *out, const char *text, struct err *reterr)
     const char *at = find_boundary(end, mark);
     while (at && !str_starts(at + strlen(mark), "--")) {
         const char *from = strchr(at, '\n');
-        if (!from) {
-            break;
+        const char *next = from ? find_boundary(++from, mark) : NULL;
+        if (next) {
+            put_part(out, from, (size_t)(next - from));
         }
-        from++;
-        const char *next = find_boundary(from, mark);
-        size_t n = next ? (size_t)(next - from) : strlen(from);
-        put_part(out, from, n);
         at = next;
     }
     return at ? 0

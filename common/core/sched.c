@@ -22,7 +22,8 @@ enum reason_code sched_pod_gate(const struct pod *p)
     if (p->gated) {
         return REASON_Gated;
     }
-    if (p->nominated_node != NULL && p->nominated_node[0] != '\0') {
+    /* A bound pod may keep the name from the time when it preempted others. */
+    if (p->nominated_node[0] != '\0' && p->node_name[0] == '\0') {
         return REASON_Preempting;
     }
     if (p->owner == POWNER_DAEMONSET) {

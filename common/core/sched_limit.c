@@ -157,17 +157,26 @@ static int64_t limit_of(const struct resources *limits, int which)
     return which < RES_FIXED ? limits->v[which] : limits->ext[which - RES_FIXED].amount;
 }
 
-/* The first resource of which the claims and the new node take too much; -1 if none. */
-static int short_resource(const struct resources *limits, const struct cuts *cuts,
-                          const struct resources *need)
+/* The first resource of which the claims and the new node take too much, extended ones by name; -1
+ * if none. */
+static int short_resource(const struct symtab *t, const struct resources *limits,
+                          const struct cuts *cuts, const struct resources *need)
 {
+    int ret = -1;
     for (int r = 0; r < RES_FIXED + (int)limits->n_ext; r++) {
-        if (limit_of(limits, r) >= 0 && amount(&cuts->used, limits, r) > limit_of(limits, r) &&
-            amount(need, limits, r) > 0) {
+        if (limit_of(limits, r) < 0 || amount(&cuts->used, limits, r) <= limit_of(limits, r) ||
+            amount(need, limits, r) <= 0) {
+            continue;
+        }
+        if (r < RES_FIXED) {
             return r;
         }
+        if (ret < 0 ||
+            sym_cmp(t, limits->ext[r - RES_FIXED].name, limits->ext[ret - RES_FIXED].name) < 0) {
+            ret = r;
+        }
     }
-    return -1;
+    return ret;
 }
 
 /* Would there be too little even if every claim kept its smallest type only? Then there is no point
@@ -261,7 +270,7 @@ static bool make_room_for(struct sched *s, struct sched_pool *p, const struct re
     }
     struct cuts cuts = cuts_begin(s, p, need);
     int which, last = -1;
-    while ((which = short_resource(limits, &cuts, need)) >= 0) {
+    while ((which = short_resource(s->syms, limits, &cuts, need)) >= 0) {
         if (which != last) {
             unstick(&cuts);
             last = which;

@@ -490,7 +490,7 @@ static const struct snapshot_node *find_named(const struct snapshot *s, const ch
 
 static bool to_place(const struct snapshot *s, const struct pod *p)
 {
-    if (p->node_name == NULL || p->node_name[0] == '\0') {
+    if (p->node_name[0] == '\0') {
         return pod_provisionable(p);
     }
     const struct snapshot_node *n = pod_reschedulable(p) ? find_named(s, p->node_name) : NULL;

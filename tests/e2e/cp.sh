@@ -35,7 +35,7 @@ proc_stop() { # NAME [SIGNAL]: ends it, by force after five seconds
     if pid=$(proc_pid "$1"); then
         kill "-${2:-TERM}" "$pid" 2>/dev/null
         # A child of this shell is collected at once, or bash reports its end by itself.
-        [ "${2:-TERM}" != KILL ] || wait "$pid" 2>/dev/null
+        [ "${2:-TERM}" != KILL ] || wait "$pid" 2>/dev/null || true
         for i in $(seq 50); do
             proc_pid "$1" >/dev/null || break
             [ "$i" != 50 ] || kill -KILL "$pid" 2>/dev/null

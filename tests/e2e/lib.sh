@@ -208,6 +208,10 @@ foreign_start() { # NAMESPACE
 
 audit_mark() { stat -c %s "$CP/audit.log"; }
 audit() { python3 "$ROOT/tests/e2e/audit.py" "$CP/audit.log" "$1" "${3:-$AGENT_USER}" "$2"; } # MARK MODE [USER]
+# Nothing that the agent asked for since MARK was forbidden or unauthenticated.
+no_refusals() { # MARK
+    equal "refusals in the audit log" "" "$(audit "$1" codes | grep -E '^40[13] ' | sort | uniq -c | head -n 5)"
+}
 writes_since() { audit "$1" writes | wc -l; }
 
 # ---- taps ------------------------------------------------------------------------------------------

@@ -57,7 +57,8 @@ struct ec2_http {
     bool closing;
 };
 
-/* ---- driving libmicrohttpd ----------------------------------------------------------------------------- */
+/* ---- driving libmicrohttpd
+ * ----------------------------------------------------------------------------- */
 
 static void run(void *arg)
 {
@@ -83,7 +84,8 @@ static void run_soon(struct ec2_http *h)
     }
 }
 
-/* ---- answers -------------------------------------------------------------------------------------------- */
+/* ---- answers
+ * -------------------------------------------------------------------------------------------- */
 
 static void take(struct request *r, int status, const char *type, const char *body, size_t n)
 {
@@ -129,11 +131,11 @@ static enum MHD_Result send_answer(struct request *r)
 
 static const char *content_type_of(const char *service)
 {
-    return str_eq(service, "ec2")                                   ? "text/xml;charset=UTF-8"
-           : str_eq(service, "iam") || str_eq(service, "sts")       ? "text/xml"
-           : str_eq(service, "ssm") || str_eq(service, "pricing")   ? "application/x-amz-json-1.1"
-           : str_eq(service, "sqs")                                 ? "application/x-amz-json-1.0"
-                                                                    : "application/json";
+    return str_eq(service, "ec2")                                 ? "text/xml;charset=UTF-8"
+           : str_eq(service, "iam") || str_eq(service, "sts")     ? "text/xml"
+           : str_eq(service, "ssm") || str_eq(service, "pricing") ? "application/x-amz-json-1.1"
+           : str_eq(service, "sqs")                               ? "application/x-amz-json-1.0"
+                                                                  : "application/json";
 }
 
 /* A refusal that never reaches the cloud, in the service's own shape. */
@@ -185,7 +187,8 @@ static void on_answer(void *arg, const struct aws_resp *resp)
     }
 }
 
-/* ---- requests ------------------------------------------------------------------------------------------- */
+/* ---- requests
+ * ------------------------------------------------------------------------------------------- */
 
 struct header_list {
     struct sigv4_header v[SIGV4_HEADERS_MAX];
@@ -232,8 +235,7 @@ static bool signature_ok(struct request *r, const char *path, const char *query,
     bool global = str_eq(ret->service, "iam") || str_eq(ret->service, "pricing");
     if (ret->verdict == SIGV4_OK && h->region && !global && !str_eq(ret->region, h->region)) {
         ret->verdict = SIGV4_MISMATCH;
-        snprintf(ret->why, sizeof(ret->why), "Credential should be scoped to region %s",
-                 h->region);
+        snprintf(ret->why, sizeof(ret->why), "Credential should be scoped to region %s", h->region);
     }
     if (ret->verdict != SIGV4_OK) {
         const char *service = ret->service[0] ? ret->service : "ec2";
@@ -307,7 +309,8 @@ static void serve(struct request *r, char *path, const char *query)
     r->call = p->request(p->ctx, &req, on_answer, r);
 }
 
-/* ---- /_control ------------------------------------------------------------------------------------------ */
+/* ---- /_control
+ * ------------------------------------------------------------------------------------------ */
 
 static void control_post(struct request *r, const char *what)
 {
@@ -341,7 +344,8 @@ static void control(struct request *r, const char *what)
     }
 }
 
-/* ---- libmicrohttpd's callbacks ---------------------------------------------------------------------------- */
+/* ---- libmicrohttpd's callbacks
+ * ---------------------------------------------------------------------------- */
 
 static void *on_uri(void *cls, const char *uri, struct MHD_Connection *con)
 {
@@ -427,7 +431,9 @@ static enum MHD_Result on_request(void *cls UNUSED, struct MHD_Connection *con,
     return send_answer(r);
 }
 
-/* ---- life ------------------------------------------------------------------------------------------------- */
+/* ---- life
+ * -------------------------------------------------------------------------------------------------
+ */
 
 /* "127.0.0.1:8080" or "[::1]:0", loopback only. */
 static int read_address(const char *text, struct sockaddr_storage *ret, socklen_t *ret_n,
@@ -486,19 +492,18 @@ static int listen_on(const char *text, uint16_t *ret_port, struct err *reterr)
 /* True if the daemon runs; it owns fd then. */
 static bool start(struct ec2_http *h, int fd, struct err *reterr)
 {
-    h->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, h,
-        MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, EC2_HTTP_CONNECTIONS,
-        MHD_OPTION_URI_LOG_CALLBACK, on_uri, h, MHD_OPTION_NOTIFY_COMPLETED, on_completed, h,
-        MHD_OPTION_END);
+    h->daemon =
+        MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, h,
+                         MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
+                         EC2_HTTP_CONNECTIONS, MHD_OPTION_URI_LOG_CALLBACK, on_uri, h,
+                         MHD_OPTION_NOTIFY_COMPLETED, on_completed, h, MHD_OPTION_END);
     if (!h->daemon) {
         err_set(reterr, ERR_UNAVAILABLE, "libmicrohttpd does not start");
         return false;
     }
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(h->daemon, MHD_DAEMON_INFO_EPOLL_FD);
     h->epoll_fd = info ? info->epoll_fd : -1;
-    if (h->epoll_fd < 0 ||
-        loop_fd_add(h->loop, h->epoll_fd, LOOP_IN, on_epoll, h, reterr) < 0) {
+    if (h->epoll_fd < 0 || loop_fd_add(h->loop, h->epoll_fd, LOOP_IN, on_epoll, h, reterr) < 0) {
         MHD_stop_daemon(h->daemon);
         h->daemon = NULL;
         return false;
@@ -510,11 +515,8 @@ struct ec2_http *ec2_http_new(struct loop *l, struct simec2 *cloud, const struct
                               struct err *reterr)
 {
     struct ec2_http *h = NEW(struct ec2_http);
-    *h = (struct ec2_http){.loop = l,
-                           .cloud = cloud,
-                           .region = o->region,
-                           .keys = o->keys,
-                           .n_keys = o->n_keys};
+    *h = (struct ec2_http){
+        .loop = l, .cloud = cloud, .region = o->region, .keys = o->keys, .n_keys = o->n_keys};
     int fd = listen_on(o->listen, &h->tcp_port, reterr);
     if (fd < 0 || !start(h, fd, reterr)) {
         free(h);

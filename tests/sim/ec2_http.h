@@ -32,8 +32,8 @@
 struct ec2_http;
 
 struct ec2_http_opts {
-    const char *listen; /* "127.0.0.1:8080"; port 0 = any free one */
-    const char *region; /* of the scope; NULL = any */
+    const char *listen;           /* "127.0.0.1:8080"; port 0 = any free one */
+    const char *region;           /* of the scope; NULL = any */
     const struct sigv4_key *keys; /* borrowed */
     size_t n_keys;
 };

@@ -14,15 +14,13 @@
 #define UNREACHABLE "node.kubernetes.io/unreachable"
 
 enum phase {
-    CREATING,   /* POST, again and again */
-    LOOKING,    /* the name is taken: GET, is it by ourselves? */
-    SETTLING,   /* registered; the annotation is due at the timer */
-    ANNOTATING, /* PATCH */
-    UP,         /* KWOK's */
-    READING,    /* down: GET */
-    TAINTING,   /* PATCH annotation and taints */
-    SILENCING,  /* PATCH status */
-    DOWN        /* looked after once more, then let go */
+    CREATING,  /* POST, again and again */
+    LOOKING,   /* the name is taken: GET, is it by ourselves? */
+    UP,        /* KWOK's */
+    READING,   /* down: GET */
+    TAINTING,  /* PATCH annotation and taints */
+    SILENCING, /* PATCH status */
+    DOWN       /* looked after once more, then let go */
 };
 
 struct node {
@@ -83,7 +81,8 @@ static void next(struct node *n, enum phase phase, int64_t dt_ns)
     timer_set(n->k->timers, &n->timer, clock_mono(n->k->clock) + dt_ns, turn, n);
 }
 
-/* ---- what is sent ------------------------------------------------------------------------------------ */
+/* ---- what is sent
+ * ------------------------------------------------------------------------------------ */
 
 static json_t *annotation_patch(json_t *value)
 {
@@ -101,7 +100,7 @@ static json_t *taint_patch(const struct node *n, const char *now)
     json_t *taints = json_array(), *t;
     const json_t *old = jsonx_arr(n->object, "spec.taints");
     size_t i;
-    json_array_foreach((json_t *)old, i, t) {
+    json_array_foreach ((json_t *)old, i, t) {
         if (!str_eq(jsonx_str(t, "key"), UNREACHABLE)) {
             json_array_append(taints, t);
         }
@@ -120,7 +119,7 @@ static json_t *status_patch(const struct node *n, const char *now)
     json_t *conditions = json_array(), *c;
     const json_t *old = jsonx_arr(n->object, "status.conditions");
     size_t i;
-    json_array_foreach((json_t *)old, i, c) {
+    json_array_foreach ((json_t *)old, i, c) {
         if (!str_eq(jsonx_str(c, "type"), "Ready")) {
             json_array_append(conditions, c);
         }
@@ -135,18 +134,20 @@ static json_t *status_patch(const struct node *n, const char *now)
                      "conditions", conditions);
 }
 
+/* The taints are not looked at: the node lifecycle controller takes NoExecute away again while a
+ * whole zone is down. */
 static bool silent(const json_t *node)
 {
-    const json_t *conditions = jsonx_arr(node, "status.conditions"), *taints;
+    const json_t *conditions = jsonx_arr(node, "status.conditions");
     size_t i;
     json_t *c;
-    bool unknown = false, tainted = false;
-    json_array_foreach((json_t *)conditions, i, c) {
+    bool unknown = false;
+    json_array_foreach ((json_t *)conditions, i, c) {
         unknown = unknown || (str_eq(jsonx_str(c, "type"), "Ready") &&
                               str_eq(jsonx_str(c, "status"), "Unknown"));
     }
     taints = jsonx_arr(node, "spec.taints");
-    json_array_foreach((json_t *)taints, i, c) {
+    json_array_foreach ((json_t *)taints, i, c) {
         tainted = tainted || (str_eq(jsonx_str(c, "key"), UNREACHABLE) &&
                               str_eq(jsonx_str(c, "effect"), "NoExecute"));
     }
@@ -154,7 +155,8 @@ static bool silent(const json_t *node)
     return unknown && tainted && !json_object_get(annotations, EC2_KUBE_ANNOTATION);
 }
 
-/* ---- what comes back ----------------------------------------------------------------------------------- */
+/* ---- what comes back
+ * ----------------------------------------------------------------------------------- */
 
 static void failed(struct node *n, const struct err *err)
 {
@@ -183,17 +185,10 @@ static void succeeded(struct node *n)
             let_go(n);
             return;
         }
-        next(n, SETTLING, n->k->opts.ready_ns);
+        n->phase = UP;
         break;
     case CREATING:
         note(n->k, "node %s registered", n->name);
-        if (n->k->opts.ready_ns > 0) {
-            next(n, SETTLING, n->k->opts.ready_ns);
-        } else {
-            n->phase = UP;
-        }
-        break;
-    case ANNOTATING:
         n->phase = UP;
         break;
     case READING:
@@ -248,7 +243,8 @@ static void ask(struct node *n, const char *method, const char *path, json_t *st
     json_decref(steal);
 }
 
-/* ---- the machine ---------------------------------------------------------------------------------------- */
+/* ---- the machine
+ * ---------------------------------------------------------------------------------------- */
 
 static void turn(void *arg)
 {
@@ -263,11 +259,6 @@ static void turn(void *arg)
     switch (n->phase) {
     case CREATING:
         ask(n, "POST", "/api/v1/nodes", json_incref(n->object));
-        break;
-    case SETTLING:
-    case ANNOTATING:
-        n->phase = ANNOTATING;
-        ask(n, "PATCH", path, annotation_patch(json_string("fake")));
         break;
     case UP:
         break;
@@ -297,10 +288,8 @@ void ec2_kube_boot(struct ec2_kube *k, const struct simec2_boot *b)
     n->name = xstrdup(b->inst->node_name);
     n->provider_id = xstrdup(b->inst->provider_id);
     n->object = json_deep_copy(b->node);
-    if (k->opts.ready_ns <= 0) {
-        AUTO_JSON json_t *patch = annotation_patch(json_string("fake"));
-        jsonx_merge_patch(n->object, patch);
-    }
+    AUTO_JSON json_t *patch = annotation_patch(json_string("fake"));
+    jsonx_merge_patch(n->object, patch);
     struct node *before = map_put(k->nodes, n->name, n, &full);
     if (before) {
         node_free(before);
@@ -310,7 +299,7 @@ void ec2_kube_boot(struct ec2_kube *k, const struct simec2_boot *b)
         node_free(n);
         return;
     }
-    next(n, CREATING, 0);
+    next(n, CREATING, k->opts.ready_ns);
 }
 
 void ec2_kube_down(struct ec2_kube *k, const struct simec2_instance *inst)

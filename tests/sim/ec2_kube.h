@@ -2,10 +2,13 @@
  * ec2_kube.h - boots the simulated EC2's instances into a real API server.
  *
  * KWOK plays the kubelets of Nodes annotated kwok.x-k8s.io/node=fake. Here is what the machine does
- * itself: when it comes up it creates its Node (retried every second, as kubelet does), ready_ns
- * later it gets the annotation, so that KWOK makes it Ready; when the machine goes down the
- * annotation goes, Ready becomes Unknown and the unreachable taints come, as the node lifecycle
- * controller would do it 40 s later. Neither Node nor pods are ever deleted.
+ * itself: when it has come up it creates its Node (retried every second, as kubelet does); when it
+ * goes down the annotation goes, Ready becomes Unknown and the unreachable taints come, as the node
+ * lifecycle controller would do it 40 s later. Neither Node nor pods are ever deleted.
+ *
+ * KWOK with node leases takes over only Nodes that have the annotation when they are created, and
+ * makes them Ready within milliseconds. So the time from registered to Ready passes before the Node
+ * is created: both are ready_ns after the boot, and nobody sees the Node NotReady.
  *
  * Needs create, get and patch on nodes and patch on nodes/status. Works over any kube_port; port,
  * clock and timers are borrowed. A node that is deleted meanwhile (404) is let go.
@@ -22,7 +25,7 @@
 struct ec2_kube;
 
 struct ec2_kube_opts {
-    int64_t ready_ns; /* registered to annotated */
+    int64_t ready_ns; /* booted to registered and Ready */
     /* One line for people. NULL = silent. */
     void (*note)(void *ctx, const char *text);
     void *ctx;

@@ -24,7 +24,8 @@ struct seen {
 
 typedef int (*see_fn)(struct sim_run *r, const json_t *what, struct seen *ret, struct err *reterr);
 
-/* ---- the things ---------------------------------------------------------------------------------- */
+/* ---- the things
+ * ---------------------------------------------------------------------------------- */
 
 static void see_number(struct seen *ret, double v)
 {
@@ -35,12 +36,11 @@ static bool where_holds(const json_t *o, const json_t *where)
 {
     const char *path;
     json_t *want;
-    json_object_foreach((json_t *)(uintptr_t)where, path, want)
-    {
+    json_object_foreach ((json_t *)(uintptr_t)where, path, want) {
         AUTO_JSON json_t *found = jsonpath_find(o, path, NULL);
         const json_t *v = json_array_get(found, 0);
-        char *text AUTO_FREE = v ? json_is_string(v) ? xstrdup(json_string_value(v)) : jsonx_dump(v)
-                                 : NULL;
+        char *text AUTO_FREE =
+            v ? json_is_string(v) ? xstrdup(json_string_value(v)) : jsonx_dump(v) : NULL;
         char *wanted AUTO_FREE =
             json_is_string(want) ? xstrdup(json_string_value(want)) : jsonx_dump(want);
         if (!str_eq(text, wanted) && !(str_eq(wanted, "absent") && !text)) {
@@ -143,7 +143,8 @@ static int see_removed(struct sim_run *r, const json_t *sel, bool evicted, struc
         return -1;
     }
     for (size_t i = 0; i < r->n_removed; i++) {
-        n += r->removed[i].evicted == evicted && jsonsel_match_labels(&labels, r->removed[i].labels);
+        n +=
+            r->removed[i].evicted == evicted && jsonsel_match_labels(&labels, r->removed[i].labels);
     }
     jsonsel_done(&labels);
     see_number(ret, (double)n);
@@ -178,8 +179,7 @@ static int see_metric(struct sim_run *r, const json_t *what, struct seen *ret, s
     json_t *v;
     size_t n = 0;
     double sum = 0;
-    json_object_foreach(json_object_get(m, "labels"), key, v)
-    {
+    json_object_foreach (json_object_get(m, "labels"), key, v) {
         if (n == METRIC_PAIRS_MAX || !json_is_string(v)) {
             return err_set(reterr, ERR_INVALID, "metric.labels: at most %d texts",
                            METRIC_PAIRS_MAX);
@@ -248,7 +248,8 @@ static int see_types(struct sim_run *r, const json_t *what, struct seen *ret, st
     return 0;
 }
 
-/* ---- the table ------------------------------------------------------------------------------------ */
+/* ---- the table
+ * ------------------------------------------------------------------------------------ */
 
 struct thing {
     const char *key;
@@ -313,8 +314,7 @@ static int check_fields(const json_t *what, const struct thing *t, const char *w
     const char *key;
     json_t *v;
     int n_comparisons = 0;
-    json_object_foreach((json_t *)(uintptr_t)what, key, v)
-    {
+    json_object_foreach ((json_t *)(uintptr_t)what, key, v) {
         bool comparison = has_word("eq ne lt le gt ge", key);
         n_comparisons += comparison;
         if (!comparison && !str_eq(key, t->key) && !has_word(t->fields, key) &&
@@ -323,9 +323,9 @@ static int check_fields(const json_t *what, const struct thing *t, const char *w
         }
     }
     if (t->see == see_types) {
-        return n_comparisons == 0 ? 0
-                                  : err_set(reterr, ERR_INVALID, "%s: instanceTypes takes in or vcpu",
-                                            where);
+        return n_comparisons == 0
+                   ? 0
+                   : err_set(reterr, ERR_INVALID, "%s: instanceTypes takes in or vcpu", where);
     }
     return n_comparisons == 1
                ? 0
@@ -373,7 +373,8 @@ int expect_check(const json_t *what, const char *where, struct err *reterr)
     return scenario_duration(what, "for", where, &ns, reterr);
 }
 
-/* ---- comparing ------------------------------------------------------------------------------------ */
+/* ---- comparing
+ * ------------------------------------------------------------------------------------ */
 
 static char *wanted_text(const json_t *v)
 {
@@ -427,7 +428,8 @@ static bool is_true(struct sim_run *r, const json_t *what, struct seen *seen, st
     return holds(op, seen, wanted);
 }
 
-/* ---- over time ------------------------------------------------------------------------------------ */
+/* ---- over time
+ * ------------------------------------------------------------------------------------ */
 
 static void fail(struct sim_run *r, struct expecting *x, const struct seen *seen,
                  const struct err *why, const char *when)
@@ -436,8 +438,7 @@ static void fail(struct sim_run *r, struct expecting *x, const struct seen *seen
     char *text AUTO_FREE = jsonx_dump(x->what);
     run_text_add(&r->failures, "step at %s: %s: %s, seen %s%s%s (seed %llu)",
                  timefmt_duration(x->at_ns, at), text, when, seen->absent ? "nothing" : seen->text,
-                 why->kind ? ": " : "", why->kind ? why->msg : "",
-                 (unsigned long long)r->opt.seed);
+                 why->kind ? ": " : "", why->kind ? why->msg : "", (unsigned long long)r->opt.seed);
     x->closed = true;
 }
 

@@ -19,9 +19,9 @@
 struct sim_run;
 
 struct expecting {
-    const json_t *what; /* borrowed from the scenario */
+    const json_t *what;               /* borrowed from the scenario */
     int64_t at_ns, within_ns, for_ns; /* -1 = not given */
-    int64_t since_ns; /* true since; -1 = not yet */
+    int64_t since_ns;                 /* true since; -1 = not yet */
     bool closed;
 };
 

@@ -80,7 +80,8 @@ struct sim_guest *guest_new(struct sim_run *r, int number, const char *const *fl
     return g;
 }
 
-/* ---- up and down ---------------------------------------------------------------------------------- */
+/* ---- up and down
+ * ---------------------------------------------------------------------------------- */
 
 static int64_t guest_next(void *ctx)
 {
@@ -158,7 +159,8 @@ const char *guest_name(const struct sim_guest *g)
     return g->name;
 }
 
-/* ---- crashes after a call -------------------------------------------------------------------------- */
+/* ---- crashes after a call
+ * -------------------------------------------------------------------------- */
 
 void guest_arm(struct sim_guest *g, const char *call, uint64_t nth, int64_t restart_ns)
 {
@@ -210,7 +212,8 @@ void guest_clock_jump(struct sim_guest *g, int64_t by_ns)
     g->jump_ns += by_ns;
 }
 
-/* ---- /metrics --------------------------------------------------------------------------------------- */
+/* ---- /metrics
+ * --------------------------------------------------------------------------------------- */
 
 /* One line "name{a="x",b="y"} 3": does it carry all pairs? */
 static bool line_matches(const char *labels, size_t n, const char *const *pairs)

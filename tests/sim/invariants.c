@@ -20,7 +20,8 @@ struct sim_watchdog {
     char *cluster_uid;
 };
 
-static void violation(struct sim_watchdog *w, const char *kind, const char *object, const char *text)
+static void violation(struct sim_watchdog *w, const char *kind, const char *object,
+                      const char *text)
 {
     char key[300], at[TIMEFMT_TEXT];
     snprintf(key, sizeof(key), "%.40s %.200s", kind, object);
@@ -33,7 +34,8 @@ static void violation(struct sim_watchdog *w, const char *kind, const char *obje
     sim_note(w->run->world, "INVARIANT %s: %s: %s", kind, object, text);
 }
 
-/* ---- at a write ------------------------------------------------------------------------------------- */
+/* ---- at a write
+ * ------------------------------------------------------------------------------------- */
 
 static bool is_guest(const struct sim_watchdog *w, const char *who)
 {
@@ -60,8 +62,7 @@ static bool voluntary(const json_t *claim)
 {
     size_t i;
     json_t *c;
-    json_array_foreach(jsonx_arr(claim, "status.conditions"), i, c)
-    {
+    json_array_foreach (jsonx_arr(claim, "status.conditions"), i, c) {
         if (str_eq(jsonx_str(c, "type"), "DisruptionReason") &&
             str_eq(jsonx_str(c, "status"), "True")) {
             return true;
@@ -95,7 +96,8 @@ static void on_change(void *ctx, const struct sim_change *c)
     }
 }
 
-/* ---- at any time ------------------------------------------------------------------------------------ */
+/* ---- at any time
+ * ------------------------------------------------------------------------------------ */
 
 static bool claim_exists(const struct sim_watchdog *w, const char *uid)
 {
@@ -134,8 +136,7 @@ static void check_instances(struct sim_watchdog *w)
         if (!alive || !ours || !uid) {
             continue;
         }
-        const struct simec2_instance *other = map_put(
-            by_claim, uid, (void *)(uintptr_t)inst, NULL);
+        const struct simec2_instance *other = map_put(by_claim, uid, (void *)(uintptr_t)inst, NULL);
         if (other) {
             violation(w, "TwoInstances", uid, inst->id);
         }
@@ -147,8 +148,7 @@ static void check_limits_of(struct sim_watchdog *w, const json_t *pool)
 {
     const char *name = jsonx_str(pool, "metadata.name"), *res;
     json_t *limit;
-    json_object_foreach(jsonx_obj(pool, "spec.limits"), res, limit)
-    {
+    json_object_foreach (jsonx_obj(pool, "spec.limits"), res, limit) {
         int64_t max, sum = 0, v;
         bool nodes = str_eq(res, "nodes");
         char *text AUTO_FREE =
@@ -158,7 +158,8 @@ static void check_limits_of(struct sim_watchdog *w, const json_t *pool)
             const json_t *labels = jsonx_obj(c, "metadata.labels");
             const char *have =
                 json_string_value(json_object_get(jsonx_obj(c, "status.capacity"), res));
-            if (!str_eq(json_string_value(json_object_get(labels, "karpenter.sh/nodepool")), name) ||
+            if (!str_eq(json_string_value(json_object_get(labels, "karpenter.sh/nodepool")),
+                        name) ||
                 jsonx_str(c, "metadata.deletionTimestamp")) {
                 continue;
             }
@@ -182,7 +183,8 @@ void watchdog_look(struct sim_watchdog *w)
     }
 }
 
-/* ---- life ------------------------------------------------------------------------------------------- */
+/* ---- life
+ * ------------------------------------------------------------------------------------------- */
 
 struct sim_watchdog *watchdog_new(struct sim_run *r)
 {

@@ -59,13 +59,15 @@ static const char usage[] =
     "  --types GLOB                only these types, may be repeated\n"
     "  --kubeconfig FILE           boot nodes into this API server\n"
     "  --create-fleet-delay D      2s\n"
-    "  --boot D                    30s, fleet answered to node registered\n"
-    "  --ready D                   8s, registered to Ready\n"
+    "  --boot D                    30s, fleet answered to instance running\n"
+    "  --ready D                   8s, running to node registered and Ready\n"
     "  --terminate-delay D         5s\n"
     "  --hide D                    0s, describes miss instances younger than this\n"
     "  --quiet                     say nothing on standard error\n";
 
-/* ---- flags ------------------------------------------------------------------------------------------------ */
+/* ---- flags
+ * ------------------------------------------------------------------------------------------------
+ */
 
 enum flag {
     F_HELP = 1,
@@ -209,17 +211,21 @@ static int read_flags(struct flags *f, int argc, char **argv, struct err *reterr
         }
     }
     if (optind < argc || f->n_keys == 0 || !*f->keys[f->n_keys - 1].secret) {
-        return err_set(reterr, ERR_INVALID, "--access-key and --secret-key are needed, and no "
-                                            "arguments beside flags");
+        return err_set(reterr, ERR_INVALID,
+                       "--access-key and --secret-key are needed, and no "
+                       "arguments beside flags");
     }
     f->cloud.queue = f->cloud.cluster;
-    /* Names that an earlier run of the same day did not give: leases of those may still be about. */
+    /* Names that an earlier run of the same day did not give: leases of those may still be about.
+     */
     f->cloud.first_host = (uint32_t)(clock_wall(&clock_real) / NS_PER_S % 4096 * 16);
     f->cloud.types = f->n_types > 0 ? f->types : NULL;
     return 0;
 }
 
-/* ---- hooks ------------------------------------------------------------------------------------------------- */
+/* ---- hooks
+ * -------------------------------------------------------------------------------------------------
+ */
 
 static void note(void *ctx, const char *text)
 {
@@ -251,7 +257,9 @@ static void on_signal(void *arg, int signo UNUSED)
     loop_stop(arg);
 }
 
-/* ---- start ------------------------------------------------------------------------------------------------- */
+/* ---- start
+ * -------------------------------------------------------------------------------------------------
+ */
 
 /* The cluster is the kubeconfig's: what user data must lead to. */
 static int connect_cluster(struct server *s, struct err *reterr)
@@ -306,8 +314,8 @@ static int start(struct server *s, struct err *reterr)
         return -1;
     }
     const struct simec2_hooks hooks = {.ctx = s, .boot = on_boot, .down = on_down, .note = note};
-    s->cloud = simec2_new(&s->flags.cloud, loop_clock(s->loop), loop_timers(s->loop), &hooks,
-                          reterr);
+    s->cloud =
+        simec2_new(&s->flags.cloud, loop_clock(s->loop), loop_timers(s->loop), &hooks, reterr);
     if (!s->cloud) {
         return -1;
     }

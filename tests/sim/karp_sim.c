@@ -110,7 +110,8 @@ static int parse(struct command *c, int argc, char **argv)
     return c->n_files ? 0 : usage("no scenario file", "");
 }
 
-/* ---- output ------------------------------------------------------------------------------------- */
+/* ---- output -------------------------------------------------------------------------------------
+ */
 
 static void print_trace(void *ctx, const char *line)
 {
@@ -127,16 +128,16 @@ static void print_list(const char *title, const struct run_texts *t)
 static void print_summary(const struct sim_run *r, const json_t *report)
 {
     const json_t *s = json_object_get(report, "summary");
-    printf("  nodes %lld launched, %lld removed   evictions %lld   $%.4f   pods waited %.0f s (p50), "
-           "%.0f s (p99)\n  EC2 calls %lld   API writes %lld   %.0f virtual seconds in %lld ms\n",
-           (long long)jsonx_int(s, "nodesLaunched", 0), (long long)jsonx_int(s, "nodesRemoved", 0),
-           (long long)jsonx_int(s, "evictions", 0),
-           json_real_value(json_object_get(s, "dollars")),
-           json_real_value(json_object_get(s, "podsPendingSecondsP50")),
-           json_real_value(json_object_get(s, "podsPendingSecondsP99")),
-           (long long)jsonx_int(s, "ec2Calls", 0), (long long)jsonx_int(s, "kubeWrites", 0),
-           json_real_value(json_object_get(report, "virtualSeconds")),
-           (long long)jsonx_int(report, "wallMilliseconds", 0));
+    printf(
+        "  nodes %lld launched, %lld removed   evictions %lld   $%.4f   pods waited %.0f s (p50), "
+        "%.0f s (p99)\n  EC2 calls %lld   API writes %lld   %.0f virtual seconds in %lld ms\n",
+        (long long)jsonx_int(s, "nodesLaunched", 0), (long long)jsonx_int(s, "nodesRemoved", 0),
+        (long long)jsonx_int(s, "evictions", 0), json_real_value(json_object_get(s, "dollars")),
+        json_real_value(json_object_get(s, "podsPendingSecondsP50")),
+        json_real_value(json_object_get(s, "podsPendingSecondsP99")),
+        (long long)jsonx_int(s, "ec2Calls", 0), (long long)jsonx_int(s, "kubeWrites", 0),
+        json_real_value(json_object_get(report, "virtualSeconds")),
+        (long long)jsonx_int(report, "wallMilliseconds", 0));
     printf("%s  %s (seed %llu)\n", sim_run_passed(r) ? "PASSED" : "FAILED", r->scenario->name,
            (unsigned long long)r->opt.seed);
 }
@@ -155,7 +156,8 @@ static void print_table(const struct sim_run *r, const json_t *report)
     print_summary(r, report);
 }
 
-/* ---- one run ------------------------------------------------------------------------------------- */
+/* ---- one run
+ * ------------------------------------------------------------------------------------- */
 
 /* 0 passed, 1 failed, 2 wrong file. */
 static int play(const struct command *c, const struct scenario *s, uint64_t seed, bool quiet)
@@ -174,8 +176,7 @@ static int play(const struct command *c, const struct scenario *s, uint64_t seed
         return 2;
     }
     int rc = sim_run_passed(r) ? 0 : 1;
-    AUTO_JSON json_t *report =
-        sim_run_report(r, (clock_mono(&clock_real) - started) / NS_PER_MS);
+    AUTO_JSON json_t *report = sim_run_report(r, (clock_mono(&clock_real) - started) / NS_PER_MS);
     if (quiet) {
         if (rc) {
             printf("FAILED %s seed %llu: %s\n", s->name, (unsigned long long)seed,

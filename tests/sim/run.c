@@ -39,7 +39,8 @@ static void texts_done(struct run_texts *t)
     free(t->v);
 }
 
-/* ---- joining world and cloud ------------------------------------------------------------------------ */
+/* ---- joining world and cloud
+ * ------------------------------------------------------------------------ */
 
 static void on_boot(void *ctx, const struct simec2_boot *b)
 {
@@ -132,7 +133,8 @@ static int new_cloud(struct sim_run *r, struct simec2_hooks *hooks, struct err *
     return 0;
 }
 
-/* ---- the objects of time 0 --------------------------------------------------------------------------- */
+/* ---- the objects of time 0
+ * --------------------------------------------------------------------------- */
 
 static json_t *default_class(void)
 {
@@ -221,10 +223,8 @@ struct sim_run *sim_run_new(const struct scenario *s, const struct run_options *
         r->world->trace = trace_out;
         r->world->trace_ctx = r;
     }
-    r->api_hooks = (struct sim_api_hooks){.fault = on_kube_fault,
-                                          .served = on_kube_served,
-                                          .answered = on_kube_answered,
-                                          .ctx = r};
+    r->api_hooks = (struct sim_api_hooks){
+        .fault = on_kube_fault, .served = on_kube_served, .answered = on_kube_answered, .ctx = r};
     if (new_cloud(r, &r->ec2_hooks, reterr) < 0) {
         goto fail;
     }
@@ -261,7 +261,8 @@ void sim_run_free(struct sim_run *r)
     free(r);
 }
 
-/* ---- playing ------------------------------------------------------------------------------------------ */
+/* ---- playing
+ * ------------------------------------------------------------------------------------------ */
 
 /* Something that an expectation or an invariant could see has changed. */
 static bool changed(struct sim_run *r)
@@ -308,8 +309,7 @@ static void open_expectations(struct sim_run *r, const json_t *list)
 {
     size_t i;
     json_t *what;
-    json_array_foreach((json_t *)(uintptr_t)list, i, what)
-    {
+    json_array_foreach ((json_t *)(uintptr_t)list, i, what) {
         expect_open(r, what);
     }
 }
@@ -340,7 +340,8 @@ bool sim_run_passed(const struct sim_run *r)
     return r->failures.n == 0 && r->violations.n == 0;
 }
 
-/* ---- the report ---------------------------------------------------------------------------------------- */
+/* ---- the report
+ * ---------------------------------------------------------------------------------------- */
 
 static json_t *texts_json(const struct run_texts *t)
 {
@@ -355,9 +356,9 @@ static json_t *timeline_json(const struct sim_run *r)
 {
     json_t *a = json_array();
     for (size_t i = 0; i < r->world->n_notes; i++) {
-        json_array_append_new(
-            a, json_pack("{s:f, s:s}", "t", (double)r->world->notes[i].at_ns / (double)NS_PER_S,
-                         "what", r->world->notes[i].what));
+        json_array_append_new(a, json_pack("{s:f, s:s}", "t",
+                                           (double)r->world->notes[i].at_ns / (double)NS_PER_S,
+                                           "what", r->world->notes[i].what));
     }
     return a;
 }

@@ -12,8 +12,8 @@
 #define KARP_SIM_RUN_H
 
 #include "ec2/ec2.h"
+#include "kube/world.h"
 #include "scenario.h"
-#include "world.h"
 
 #define RUN_FAILURES_MAX 100
 #define RUN_VIOLATIONS_MAX 100
@@ -54,7 +54,7 @@ struct sim_run {
     /* counted as it goes (tally.h) */
     struct run_removed *removed;
     size_t n_removed, cap_removed;
-    json_t *removing; /* labels of the pod whose deletion is being served, or NULL */
+    json_t *removing;  /* labels of the pod whose deletion is being served, or NULL */
     double *pending_s; /* pods: creation to Running */
     size_t n_pending, cap_pending;
     int64_t pods, pods_running;

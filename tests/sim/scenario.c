@@ -1,6 +1,5 @@
 #include "scenario.h"
 
-#include "api.h"
 #include "common/base/alloc.h"
 #include "common/base/buf.h"
 #include "common/base/jsonx.h"
@@ -8,6 +7,7 @@
 #include "common/base/timefmt.h"
 #include "common/base/yamlx.h"
 #include "expect.h"
+#include "kube/api.h"
 
 #include <errno.h>
 
@@ -27,8 +27,7 @@ int scenario_keys(const json_t *o, const char *where, const char *const *allowed
     if (!json_is_object(o)) {
         return err_set(reterr, ERR_INVALID, "%s: must be a map", where);
     }
-    json_object_foreach((json_t *)(uintptr_t)o, key, v)
-    {
+    json_object_foreach ((json_t *)(uintptr_t)o, key, v) {
         size_t i = 0;
         while (allowed[i] && !str_eq(allowed[i], key)) {
             i++;
@@ -53,7 +52,8 @@ int scenario_duration(const json_t *o, const char *key, const char *where, int64
     return 0;
 }
 
-/* ---- one step ------------------------------------------------------------------------------------ */
+/* ---- one step
+ * ------------------------------------------------------------------------------------ */
 
 static int check_kind(const json_t *o, const char *where, struct err *reterr)
 {
@@ -72,8 +72,7 @@ static int check_objects(const json_t *list, const char *where, struct err *rete
     if (!json_is_array(list)) {
         return err_set(reterr, ERR_INVALID, "%s: must be a list of objects", where);
     }
-    json_array_foreach((json_t *)(uintptr_t)list, i, o)
-    {
+    json_array_foreach ((json_t *)(uintptr_t)list, i, o) {
         char place[160];
         snprintf(place, sizeof(place), "%.120s[%zu]", where, i);
         if (check_kind(o, place, reterr) < 0) {
@@ -90,8 +89,7 @@ static int check_expectations(const json_t *list, const char *where, struct err 
     if (!json_is_array(list)) {
         return err_set(reterr, ERR_INVALID, "%s: must be a list of expectations", where);
     }
-    json_array_foreach((json_t *)(uintptr_t)list, i, o)
-    {
+    json_array_foreach ((json_t *)(uintptr_t)list, i, o) {
         char place[160];
         snprintf(place, sizeof(place), "%.120s[%zu]", where, i);
         if (expect_check(o, place, reterr) < 0) {
@@ -202,8 +200,7 @@ static int read_step(const json_t *o, const char *where, int64_t not_before_ns,
     if (ret->at_ns < not_before_ns) {
         return err_set(reterr, ERR_INVALID, "%s.at: goes back", where);
     }
-    json_object_foreach((json_t *)(uintptr_t)o, key, v)
-    {
+    json_object_foreach ((json_t *)(uintptr_t)o, key, v) {
         if (str_eq(key, "at")) {
             continue;
         }
@@ -215,7 +212,8 @@ static int read_step(const json_t *o, const char *where, int64_t not_before_ns,
             return err_set(reterr, ERR_INVALID, "%s.%s: no such step", where, key);
         }
         if (verb_seen) {
-            return err_set(reterr, ERR_INVALID, "%s: has two verbs, %s is one too many", where, key);
+            return err_set(reterr, ERR_INVALID, "%s: has two verbs, %s is one too many", where,
+                           key);
         }
         char place[160];
         snprintf(place, sizeof(place), "%.60s.%.60s", where, key);
@@ -229,7 +227,8 @@ static int read_step(const json_t *o, const char *where, int64_t not_before_ns,
     return verb_seen ? 0 : err_set(reterr, ERR_INVALID, "%s: has no verb", where);
 }
 
-/* ---- the Scenario document ----------------------------------------------------------------------- */
+/* ---- the Scenario document
+ * ----------------------------------------------------------------------- */
 
 static int read_steps(const json_t *spec, struct scenario *s, struct err *reterr)
 {
@@ -244,8 +243,7 @@ static int read_steps(const json_t *spec, struct scenario *s, struct err *reterr
         return err_set(reterr, ERR_LIMIT, "spec.steps: more than %u steps", SCENARIO_STEPS_MAX);
     }
     s->steps = NEW_N(struct scenario_step, json_array_size(steps) + 1);
-    json_array_foreach((json_t *)(uintptr_t)steps, i, o)
-    {
+    json_array_foreach ((json_t *)(uintptr_t)steps, i, o) {
         char where[64];
         snprintf(where, sizeof(where), "spec.steps[%zu]", i);
         if (!json_is_object(o)) {
@@ -278,8 +276,7 @@ static int read_agent(const json_t *spec, struct scenario *s, struct err *reterr
         return err_set(reterr, ERR_INVALID, "spec.agent.replicas: must be 0 to %d",
                        SCENARIO_REPLICAS_MAX);
     }
-    json_array_foreach(json_object_get(agent, "flags"), i, flag)
-    {
+    json_array_foreach (json_object_get(agent, "flags"), i, flag) {
         if (!json_is_string(flag) || i >= SCENARIO_FLAGS_MAX) {
             return err_set(reterr, ERR_INVALID, "spec.agent.flags[%zu]: must be a string", i);
         }
@@ -290,8 +287,8 @@ static int read_agent(const json_t *spec, struct scenario *s, struct err *reterr
 
 static int read_ec2(const json_t *spec, struct scenario *s, struct err *reterr)
 {
-    static const char *const keys[] = {"types",    "boot", "ready",        "onDemand",
-                                       "spot", "outOfCapacity", NULL};
+    static const char *const keys[] = {"types", "boot",          "ready", "onDemand",
+                                       "spot",  "outOfCapacity", NULL};
     s->ec2 = json_object_get(spec, "ec2");
     s->ready_ns = 8 * NS_PER_S;
     if (!s->ec2) {
@@ -332,7 +329,8 @@ static int read_spec(const json_t *doc, struct scenario *s, struct err *reterr)
     return read_steps(spec, s, reterr);
 }
 
-/* ---- the file ------------------------------------------------------------------------------------ */
+/* ---- the file
+ * ------------------------------------------------------------------------------------ */
 
 static int read_file(const char *path, struct buf *out, struct err *reterr)
 {

@@ -4,7 +4,8 @@
  * A file is multi-document YAML: one Scenario (apiVersion karp.dev/v1alpha1), then any number of
  * Kubernetes objects that exist at time 0. Everything is checked here, before anything runs: keys
  * that do not exist, values of the wrong type, times that go back, kinds the world does not serve.
- * Errors are ERR_INVALID and name file, line of the document, and field ("steps[3].scale.replicas").
+ * Errors are ERR_INVALID and name file, line of the document, and field
+ * ("steps[3].scale.replicas").
  *
  * Steps are kept as JSON under their verb; steps.h carries them out, expect.h judges.
  */

@@ -9,7 +9,8 @@
 
 #define STEP_WHO "scenario"
 
-/* ---- targets -------------------------------------------------------------------------------------- */
+/* ---- targets
+ * -------------------------------------------------------------------------------------- */
 
 /* Node names that a TARGET means, in name order. Nothing matching is an error of the file. */
 static json_t *target_nodes(struct sim_run *r, const json_t *target, const char *what,
@@ -29,8 +30,8 @@ static json_t *target_nodes(struct sim_run *r, const json_t *target, const char 
     for (size_t i = 0; i < sim_api_count(r->world->api, SIM_NODE); i++) {
         const json_t *o = sim_api_at(r->world->api, SIM_NODE, i);
         const char *name = jsonx_str(o, "metadata.name");
-        bool hit = node ? str_eq(node, name)
-                        : jsonsel_match_labels(&sel, jsonx_obj(o, "metadata.labels"));
+        bool hit =
+            node ? str_eq(node, name) : jsonsel_match_labels(&sel, jsonx_obj(o, "metadata.labels"));
         if (hit && (int64_t)json_array_size(names) < limit) {
             json_array_append_new(names, json_string(name));
         }
@@ -55,8 +56,7 @@ static json_t *target_instances(struct sim_run *r, const json_t *target, const c
         return NULL;
     }
     json_t *ids = json_array();
-    json_array_foreach(names, i, name)
-    {
+    json_array_foreach (names, i, name) {
         const struct simec2_instance *inst = simec2_find_node(r->ec2, json_string_value(name));
         if (inst) {
             json_array_append_new(ids, json_string(inst->id));
@@ -65,14 +65,14 @@ static json_t *target_instances(struct sim_run *r, const json_t *target, const c
     return ids;
 }
 
-/* ---- objects -------------------------------------------------------------------------------------- */
+/* ---- objects
+ * -------------------------------------------------------------------------------------- */
 
 static int do_apply(struct sim_run *r, const json_t *list, struct err *reterr)
 {
     size_t i;
     json_t *o;
-    json_array_foreach((json_t *)(uintptr_t)list, i, o)
-    {
+    json_array_foreach ((json_t *)(uintptr_t)list, i, o) {
         struct err why = ERR_INIT;
         if (sim_api_apply(r->world->api, STEP_WHO, o, NULL, &why) < 0) {
             return err_set(reterr, ERR_INVALID, "apply[%zu]: %s", i, why.msg);
@@ -108,8 +108,7 @@ static int delete_selected(struct sim_run *r, enum sim_kind_id kind, const char 
     jsonsel_done(&sel);
     size_t i;
     json_t *o;
-    json_array_foreach(hits, i, o)
-    {
+    json_array_foreach (hits, i, o) {
         if (delete_one(r, kind, jsonx_str_or(o, "metadata.namespace", ""),
                        jsonx_str(o, "metadata.name"), reterr) < 0) {
             return -1;
@@ -122,8 +121,7 @@ static int do_delete(struct sim_run *r, const json_t *list, struct err *reterr)
 {
     size_t i;
     json_t *o;
-    json_array_foreach((json_t *)(uintptr_t)list, i, o)
-    {
+    json_array_foreach ((json_t *)(uintptr_t)list, i, o) {
         enum sim_kind_id kind = sim_kind_find(jsonx_str(o, "kind"))->id;
         const char *name = jsonx_str(o, "name"), *selector = jsonx_str(o, "selector");
         const char *ns = jsonx_str(o, "namespace");
@@ -142,9 +140,9 @@ static int do_scale(struct sim_run *r, const json_t *arg, struct err *reterr)
     const char *name = jsonx_str(arg, "name");
     int64_t replicas = jsonx_int(arg, "replicas", 0);
     sim_note(r->world, "scale %s %s to %lld", sim_kind(kind)->kind, name, (long long)replicas);
-    return sim_api_patch(r->world->api, STEP_WHO, kind, "", jsonx_str_or(arg, "namespace", "default"),
-                         name, json_pack("{s:{s:I}}", "spec", "replicas", (json_int_t)replicas),
-                         NULL, reterr);
+    return sim_api_patch(
+        r->world->api, STEP_WHO, kind, "", jsonx_str_or(arg, "namespace", "default"), name,
+        json_pack("{s:{s:I}}", "spec", "replicas", (json_int_t)replicas), NULL, reterr);
 }
 
 static int do_patch(struct sim_run *r, const json_t *arg, struct err *reterr)
@@ -152,11 +150,13 @@ static int do_patch(struct sim_run *r, const json_t *arg, struct err *reterr)
     enum sim_kind_id kind = sim_kind_find(jsonx_str(arg, "kind"))->id;
     const char *name = jsonx_str(arg, "name");
     sim_note(r->world, "patch %s %s", sim_kind(kind)->kind, name);
-    return sim_api_patch(r->world->api, STEP_WHO, kind, "", jsonx_str_or(arg, "namespace", "default"),
-                         name, json_deep_copy(jsonx_obj(arg, "merge")), NULL, reterr);
+    return sim_api_patch(r->world->api, STEP_WHO, kind, "",
+                         jsonx_str_or(arg, "namespace", "default"), name,
+                         json_deep_copy(jsonx_obj(arg, "merge")), NULL, reterr);
 }
 
-/* ---- the cloud ------------------------------------------------------------------------------------- */
+/* ---- the cloud
+ * ------------------------------------------------------------------------------------- */
 
 static int do_ec2(struct sim_run *r, const json_t *arg, struct err *reterr)
 {
@@ -192,10 +192,8 @@ static int do_sqs(struct sim_run *r, const json_t *arg, struct err *reterr)
 {
     size_t i;
     json_t *m;
-    json_array_foreach(json_object_get(arg, "send"), i, m)
-    {
-        char *text AUTO_FREE =
-            json_is_string(m) ? xstrdup(json_string_value(m)) : jsonx_dump(m);
+    json_array_foreach (json_object_get(arg, "send"), i, m) {
+        char *text AUTO_FREE = json_is_string(m) ? xstrdup(json_string_value(m)) : jsonx_dump(m);
         if (strstr(text, "$INSTANCE(")) {
             return err_set(reterr, ERR_INVALID,
                            "sqs.send[%zu]: $INSTANCE is not known to this version", i);
@@ -207,7 +205,8 @@ static int do_sqs(struct sim_run *r, const json_t *arg, struct err *reterr)
     return 0;
 }
 
-/* ---- the API server --------------------------------------------------------------------------------- */
+/* ---- the API server
+ * --------------------------------------------------------------------------------- */
 
 struct api_fault {
     char verb[24], resource[64];
@@ -272,7 +271,8 @@ static int do_api(struct sim_run *r, const json_t *arg, struct err *reterr)
     return 0;
 }
 
-/* ---- agents and the rest ------------------------------------------------------------------------------ */
+/* ---- agents and the rest
+ * ------------------------------------------------------------------------------ */
 
 static int do_agent(struct sim_run *r, const json_t *arg, struct err *reterr)
 {
@@ -285,8 +285,8 @@ static int do_agent(struct sim_run *r, const json_t *arg, struct err *reterr)
     if (json_is_object(crash)) {
         scenario_duration(crash, "restartAfter", "agent.crash", &restart_ns, NULL);
         for (int i = 0; i < r->n_guests; i++) {
-            guest_arm(r->guests[i], jsonx_str(crash, "after"),
-                      (uint64_t)jsonx_int(crash, "nth", 1), restart_ns);
+            guest_arm(r->guests[i], jsonx_str(crash, "after"), (uint64_t)jsonx_int(crash, "nth", 1),
+                      restart_ns);
         }
         return 0;
     }
@@ -310,8 +310,7 @@ static int world_part(struct sim_run *r, const json_t *list, bool stop, struct e
 {
     size_t i;
     json_t *part;
-    json_array_foreach((json_t *)(uintptr_t)list, i, part)
-    {
+    json_array_foreach ((json_t *)(uintptr_t)list, i, part) {
         const char *name = json_string_value(part);
         sim_note(r->world, "%s %s", name ? name : "", stop ? "stops" : "starts");
         if (str_eq(name, "scheduler")) {
@@ -340,8 +339,7 @@ static int do_kubelet(struct sim_run *r, const json_t *arg, struct err *reterr)
         if (!names) {
             return -1;
         }
-        json_array_foreach(names, i, name)
-        {
+        json_array_foreach (names, i, name) {
             sim_note(r->world, "kubelet of %s %ss", json_string_value(name), verbs[v]);
             (v == 0 ? sim_kubelet_stop : sim_kubelet_start)(r->world->kubelet,
                                                             json_string_value(name));

@@ -32,8 +32,7 @@ static bool condition_is_true(const json_t *o, const char *type)
 {
     size_t i;
     json_t *c;
-    json_array_foreach(jsonx_arr(o, "status.conditions"), i, c)
-    {
+    json_array_foreach (jsonx_arr(o, "status.conditions"), i, c) {
         if (str_eq(jsonx_str(c, "type"), type)) {
             return str_eq(jsonx_str(c, "status"), "True");
         }
@@ -114,7 +113,8 @@ static void claim_change(struct sim_run *r, const struct sim_change *c)
         !jsonx_str(c->before, "metadata.deletionTimestamp")) {
         sim_note(r->world, "claim %s is being deleted", name);
     }
-    if (condition_is_true(c->after, "Initialized") && !condition_is_true(c->before, "Initialized")) {
+    if (condition_is_true(c->after, "Initialized") &&
+        !condition_is_true(c->before, "Initialized")) {
         sim_note(r->world, "claim %s is initialized", name);
     }
 }

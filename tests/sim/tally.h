@@ -5,7 +5,7 @@
 #ifndef KARP_SIM_TALLY_H
 #define KARP_SIM_TALLY_H
 
-#include "api.h"
+#include "kube/api.h"
 
 struct sim_run;
 

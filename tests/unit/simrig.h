@@ -9,8 +9,8 @@
 #include "common/base/alloc.h"
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
-#include "tests/sim/podspec.h"
-#include "tests/sim/world.h"
+#include "tests/sim/kube/podspec.h"
+#include "tests/sim/kube/world.h"
 #include "unit.h"
 
 #define RIG_START_NS (INT64_C(1767603600) * NS_PER_S) /* 2026-01-05T09:00:00Z */

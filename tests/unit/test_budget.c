@@ -7,7 +7,7 @@
 #define ALWAYS NULL, DURATION_ABSENT
 #define HOURS(n) ((n)*3600 * FIX_S)
 
-/* karpenter-core.md §8.1, nodepool_budgets. 2026-01-05 is a Monday. */
+/* What Karpenter allows. 2026-01-05 is a Monday. */
 static const struct row {
     const char *name;
     struct budget b[3];

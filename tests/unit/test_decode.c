@@ -273,6 +273,14 @@ static const struct same_row same_rows[] = {
      REQUIRED_TERMS("{matchExpressions: [{key: a, operator: In, values: ['x z']}]}"), false},
     {"operator", REQUIRED_TERMS("{matchExpressions: [{key: a, operator: In, values: [x]}]}"),
      REQUIRED_TERMS("{matchExpressions: [{key: a, operator: NotIn, values: [x]}]}"), false},
+    {"any but one, which must be there",
+     REQUIRED_TERMS("{matchExpressions: [{key: a, operator: Exists}, "
+                    "{key: a, operator: NotIn, values: [x]}]}"),
+     REQUIRED_TERMS("{matchExpressions: [{key: a, operator: NotIn, values: [x]}]}"), false},
+    {"a contradiction is not absence",
+     REQUIRED_TERMS("{matchExpressions: [{key: a, operator: In, values: [x]}, "
+                    "{key: a, operator: In, values: [y]}]}"),
+     REQUIRED_TERMS("{matchExpressions: [{key: a, operator: DoesNotExist}]}"), false},
     {"bounds", REQUIRED_TERMS("{matchExpressions: [{key: a, operator: Gt, values: ['3']}]}"),
      REQUIRED_TERMS("{matchExpressions: [{key: a, operator: Gt, values: ['4']}]}"), false},
     {"term order matters",

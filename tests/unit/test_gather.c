@@ -52,9 +52,10 @@ static void write_file(const char *name, const char *text, size_t cut)
 
 /* ---- snapshots ------------------------------------------------------------------------------- */
 
-#define NODE(name) "{\"apiVersion\": \"v1\", \"kind\": \"Node\", \"metadata\": {\"name\": \"" name "\"}}"
+#define NODE(name)                                                                                 \
+    "{\"apiVersion\": \"v1\", \"kind\": \"Node\", \"metadata\": {\"name\": \"" name "\"}}"
 #define POD(name)                                                                                  \
-    "{\"apiVersion\": \"v1\", \"kind\": \"Pod\", \"metadata\": {\"name\": \"" name                  \
+    "{\"apiVersion\": \"v1\", \"kind\": \"Pod\", \"metadata\": {\"name\": \"" name                 \
     "\", \"namespace\": \"n\"}, \"spec\": {\"containers\": [{\"name\": \"c\"}]}}"
 
 /* One file (and a second one, b.yaml, if text2 is there); what the world has then. */
@@ -70,9 +71,9 @@ static const struct {
      NULL},
     {"a.yml", "---\n---\nkind: Node\napiVersion: v1\nmetadata: {name: x}\n---\n", NULL, 0, 1, 0, 0,
      NULL},
-    {"a.json", "{\"kind\": \"List\", \"apiVersion\": \"v1\", \"items\": [" NODE("x") "," POD(
-         "p") "]}",
-     NULL, 0, 1, 1, 0, NULL},
+    {"a.json",
+     "{\"kind\": \"List\", \"apiVersion\": \"v1\", \"items\": [" NODE("x") "," POD("p") "]}", NULL,
+     0, 1, 1, 0, NULL},
     /* items of a typed list need not say what they are */
     {"a.json",
      "{\"kind\": \"NodeList\", \"apiVersion\": \"v1\", \"items\": [{\"metadata\": {\"name\": "
@@ -84,8 +85,8 @@ static const struct {
     /* other kinds, and other versions of our kinds, are ignored */
     {"a.json", NODE("x"), "kind: Widget\napiVersion: example.com/v1\nmetadata: {name: w}\n", 0, 1,
      0, 0, NULL},
-    {"a.json", NODE("x"),
-     "kind: NodePool\napiVersion: karpenter.sh/v1beta1\nmetadata: {name: w}\n", 0, 1, 0, 0, NULL},
+    {"a.json", NODE("x"), "kind: NodePool\napiVersion: karpenter.sh/v1beta1\nmetadata: {name: w}\n",
+     0, 1, 0, 0, NULL},
     {"a.json", NODE("x"), "kind: NodePool\napiVersion: karpenter.sh/v1\nmetadata: {name: w}\n", 0,
      1, 0, 1, NULL},
     {"notes.txt", "no object", NODE("x"), 0, 1, 0, 0, NULL},
@@ -179,15 +180,17 @@ START_TEST(sets_malformed_aside)
     struct world w;
     struct err err = ERR_INIT;
     make_folder();
-    write_file("a.yaml",
-               "kind: Pod\napiVersion: v1\nmetadata: {name: bad, namespace: shop}\n"
-               "spec: {containers: [{name: c, resources: {requests: {cpu: lots}}}]}\n---\n" POD("p"),
-               0);
+    write_file(
+        "a.yaml",
+        "kind: Pod\napiVersion: v1\nmetadata: {name: bad, namespace: shop}\n"
+        "spec: {containers: [{name: c, resources: {requests: {cpu: lots}}}]}\n---\n" POD("p"),
+        0);
     world_init(&w, "karp");
     ck_assert_int_eq(gather_snapshot(&w, folder, &err), 0);
     ck_assert_uint_eq(world_n(&w, KIND_POD), 1);
     ck_assert_uint_eq(w.n_malformed, 1);
-    ck_assert_str_eq(w.malformed[0].object, "Pod/shop/bad");
+    ck_assert_str_eq(w.malformed[0].kind, "pod");
+    ck_assert_str_eq(w.malformed[0].name, "shop/bad");
     ck_assert_msg(str_contains(w.malformed[0].message, "lots"), "%s", w.malformed[0].message);
     world_done(&w);
     drop_folder();
@@ -200,8 +203,11 @@ START_TEST(forgets_a_kind)
     struct world w;
     world_init(&w, "karp");
     for (int i = 0; i < 3; i++) {
-        json_t *o = json_pack("{s:s, s:s, s:{s:s}}", "apiVersion", "v1", "kind", "Node", "metadata",
-                              "name", i == 0 ? "a" : i == 1 ? "b" : "c");
+        json_t *o =
+            json_pack("{s:s, s:s, s:{s:s}}", "apiVersion", "v1", "kind", "Node", "metadata", "name",
+                      i == 0   ? "a"
+                      : i == 1 ? "b"
+                               : "c");
         ck_assert_uint_eq(world_add(&w, o, NULL, NULL), 1);
         json_decref(o);
         if (i == 1) {
@@ -294,11 +300,11 @@ START_TEST(in_charge)
     arena_init(&a, 0, SIZE_MAX);
     world_init(&w, "karp");
     for (int i = 0; i < 2 && charges[_i].holder[i]; i++) {
-        json_t *o = json_pack("{s:s, s:s, s:{s:s, s:s}, s:{s:s, s:i, s:s}}", "apiVersion",
-                              "coordination.k8s.io/v1", "kind", "Lease", "metadata", "name",
-                              WORLD_LEASE, "namespace", i ? "b" : "a", "spec", "holderIdentity",
-                              charges[_i].holder[i], "leaseDurationSeconds", 15, "renewTime",
-                              charges[_i].renewed[i]);
+        json_t *o =
+            json_pack("{s:s, s:s, s:{s:s, s:s}, s:{s:s, s:i, s:s}}", "apiVersion",
+                      "coordination.k8s.io/v1", "kind", "Lease", "metadata", "name", WORLD_LEASE,
+                      "namespace", i ? "b" : "a", "spec", "holderIdentity", charges[_i].holder[i],
+                      "leaseDurationSeconds", 15, "renewTime", charges[_i].renewed[i]);
         world_add(&w, o, NULL, NULL);
         json_decref(o);
     }
@@ -359,10 +365,10 @@ struct answer {
 };
 
 #define STATUS(code, reason, message)                                                              \
-    "{\"kind\": \"Status\", \"apiVersion\": \"v1\", \"status\": \"Failure\", \"code\": " #code       \
+    "{\"kind\": \"Status\", \"apiVersion\": \"v1\", \"status\": \"Failure\", \"code\": " #code     \
     ", \"reason\": \"" reason "\", \"message\": \"" message "\"}"
 #define LIST(items)                                                                                \
-    "{\"kind\": \"List\", \"apiVersion\": \"v1\", \"metadata\": {\"resourceVersion\": \"5\"}, "      \
+    "{\"kind\": \"List\", \"apiVersion\": \"v1\", \"metadata\": {\"resourceVersion\": \"5\"}, "    \
     "\"items\": [" items "]}"
 
 struct server {
@@ -451,27 +457,57 @@ static const struct {
     {{VERSION,
       {"/api/v1/nodes", 200, LIST(NODE("x") "," NODE("y"))},
       {"/apis/karpenter.sh/v1/nodepools", 200, LIST("")}},
-     2, 0, false, false, "v1.34.4", NULL},
+     2,
+     0,
+     false,
+     false,
+     "v1.34.4",
+     NULL},
     /* the server may keep its version to itself */
     {{{"/version", 403, FORBIDDEN},
       {"/api/v1/nodes", 200, LIST("")},
       {"/apis/karpenter.sh/v1/nodepools", 200, LIST("")}},
-     0, 0, false, false, NULL, NULL},
+     0,
+     0,
+     false,
+     false,
+     NULL,
+     NULL},
     {{VERSION,
       {"/api/v1/nodes", 403, FORBIDDEN},
       {"/apis/karpenter.sh/v1/nodepools", 200, LIST("")}},
-     0, 1, true, false, "v1.34.4", NULL},
+     0,
+     1,
+     true,
+     false,
+     "v1.34.4",
+     NULL},
     {{VERSION, {"/api/v1/nodes", 200, LIST(NODE("x"))}}, 1, 0, false, true, "v1.34.4", NULL},
     {{{"/", 401, STATUS(401, "Unauthorized", "Unauthorized")}},
-     0, 0, false, false, NULL, "does not accept the credentials"},
+     0,
+     0,
+     false,
+     false,
+     NULL,
+     "does not accept the credentials"},
     {{VERSION,
       {"/api/v1/nodes", 500, STATUS(500, "InternalError", "etcd is gone")},
       {"/apis/karpenter.sh/v1/nodepools", 200, LIST("")}},
-     0, 0, false, false, NULL, "etcd is gone"},
+     0,
+     0,
+     false,
+     false,
+     NULL,
+     "etcd is gone"},
     {{VERSION,
       {"/api/v1/nodes", 200, "<html>a proxy</html>"},
       {"/apis/karpenter.sh/v1/nodepools", 200, LIST("")}},
-     0, 0, false, false, NULL, "nodes"},
+     0,
+     0,
+     false,
+     false,
+     NULL,
+     "nodes"},
 };
 
 static struct cmd command(struct cmd_opts *o, struct kube_env *env, char *url, size_t n, int port)
@@ -537,7 +573,7 @@ START_TEST(nobody_listens)
     struct cmd c = command(&o, &env, url, sizeof(url), port);
     world_init(&w, "karp");
     ck_assert_int_eq(gather_live(&c, GATHER(KIND_NODE), &w, &err), -1);
-    ck_assert_msg(str_contains(err.msg, "cannot reach the API server http://127.0.0.1:"), "%s",
+    ck_assert_msg(str_contains(err.msg, "cannot reach the API server: http://127.0.0.1:"), "%s",
                   err.msg);
     world_done(&w);
     opts_done(&o);

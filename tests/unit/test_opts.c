@@ -1,4 +1,5 @@
-/* test_opts.c - command lines as kubectl reads them (cmd/opts.h), and the help made from the tables. */
+/* test_opts.c - command lines as kubectl reads them (cmd/opts.h), and the help made from the
+ * tables. */
 #include "cmd/opts_table.h"
 #include "common/base/str.h"
 #include "unit.h"
@@ -17,7 +18,7 @@ static size_t all_groups(struct opt_group dst[8])
 /* A command line of up to eight words, and what comes of it: fields as "name=value …". */
 static const struct {
     const char *argv[8];
-    const char *want; /* "" = nothing is set */
+    const char *want;  /* "" = nothing is set */
     const char *error; /* NULL = none */
 } lines[] = {
     {{"-o", "json"}, "output=json", NULL},
@@ -33,7 +34,9 @@ static const struct {
     {{"--ascii=false"}, "", NULL},
     {{"--ascii=TRUE"}, "ascii", NULL},
     {{"--ascii", "false"}, "ascii word:false", NULL},
-    {{"--ascii=maybe"}, "", "invalid argument \"maybe\" for \"--ascii\" flag: must be true or false"},
+    {{"--ascii=maybe"},
+     "",
+     "invalid argument \"maybe\" for \"--ascii\" flag: must be true or false"},
     {{"-h"}, "help", NULL},
     {{"-hv6"}, "help v=6", NULL},
     {{"-v=6"}, "v=6", NULL},
@@ -52,12 +55,16 @@ static const struct {
     {{"--request-timeout=0"}, "", NULL},
     {{"--request-timeout=soon"},
      "",
-     "invalid argument \"soon\" for \"--request-timeout\" flag: must be a duration such as 30s or 5m"},
+     "invalid argument \"soon\" for \"--request-timeout\" flag: must be a duration such as 30s or "
+     "5m"},
     {{"--request-timeout=-1s"},
      "",
-     "invalid argument \"-1s\" for \"--request-timeout\" flag: must be a duration such as 30s or 5m"},
+     "invalid argument \"-1s\" for \"--request-timeout\" flag: must be a duration such as 30s or "
+     "5m"},
     {{"--color=never"}, "color=never", NULL},
-    {{"--color=pink"}, "", "invalid argument \"pink\" for \"--color\" flag: must be auto|always|never"},
+    {{"--color=pink"},
+     "",
+     "invalid argument \"pink\" for \"--color\" flag: must be auto|always|never"},
     {{"--color="}, "", "invalid argument \"\" for \"--color\" flag: must be auto|always|never"},
     {{"--color=auto|always"},
      "",
@@ -223,5 +230,5 @@ START_TEST(help_names_all)
 }
 END_TEST
 
-UNIT_MAIN("opts", UNIT_CASES(command_lines, lines), UNIT_TEST(stops_at_word),
-          UNIT_TEST(word_limit), UNIT_TEST(tables_are_sound), UNIT_TEST(help_names_all))
+UNIT_MAIN("opts", UNIT_CASES(command_lines, lines), UNIT_TEST(stops_at_word), UNIT_TEST(word_limit),
+          UNIT_TEST(tables_are_sound), UNIT_TEST(help_names_all))

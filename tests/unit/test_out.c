@@ -55,7 +55,8 @@ static const struct {
     enum out_format format;
     const char *template, *want; /* want NULL = an error */
 } reports[] = {
-    {OUT_JSON, NULL, "{\n    \"kind\": \"T\",\n    \"a\": [\n        1,\n        \"x\"\n    ]\n}\n"},
+    {OUT_JSON, NULL,
+     "{\n    \"kind\": \"T\",\n    \"a\": [\n        1,\n        \"x\"\n    ]\n}\n"},
     {OUT_YAML, NULL, "kind: T\na:\n- 1\n- x\n"},
     {OUT_JSONPATH, "{.kind}", "T"},
     {OUT_JSONPATH, "{.a[*]}", "1 x"},
@@ -191,9 +192,14 @@ END_TEST
 static const struct {
     const char *in, *want;
 } unsafe[] = {
-    {"plain \u00e9", "plain \u00e9"}, {"a\033[2Jb", "a [2Jb"}, {"a\r\nb\tc", "a  b c"},
-    {"a\x7f", "a "},                  {"\xc2\x9bx", " x"},     {"a\xffz", "a?z"},
-    {"\xc3", "?"},                    {"", ""},
+    {"plain \u00e9", "plain \u00e9"},
+    {"a\033[2Jb", "a [2Jb"},
+    {"a\r\nb\tc", "a  b c"},
+    {"a\x7f", "a "},
+    {"\xc2\x9bx", " x"},
+    {"a\xffz", "a?z"},
+    {"\xc3", "?"},
+    {"", ""},
 };
 
 START_TEST(safe_texts)
@@ -246,9 +252,15 @@ static const struct {
     bool utf8;
     const char *want;
 } bars[] = {
-    {0, 100, false, "....."},   {50, 100, false, "###.."},  {100, 100, false, "#####"},
-    {500, 100, false, "#####"}, {5, 0, false, "....."},     {-5, 100, false, "....."},
-    {9, 100, false, "....."},   {10, 100, false, "#...."},  {INT64_MAX, INT64_MAX, false, "#####"},
+    {0, 100, false, "....."},
+    {50, 100, false, "###.."},
+    {100, 100, false, "#####"},
+    {500, 100, false, "#####"},
+    {5, 0, false, "....."},
+    {-5, 100, false, "....."},
+    {9, 100, false, "....."},
+    {10, 100, false, "#...."},
+    {INT64_MAX, INT64_MAX, false, "#####"},
     {40, 100, true, "\u2588\u2588\u2591\u2591\u2591"},
 };
 
@@ -295,19 +307,28 @@ static const struct {
     const char *json;
     int64_t want; /* -1 = refused */
 } readings[] = {
-    {"0.096", 96000000000}, {"\"0.0960000000\"", 96000000000}, {"1", USD},
-    {"0", 0},               {"0.3147483648", 314748364800},    {"55.04", USD * 5504 / 100},
-    {"-0.1", -1},           {"1e300", -1},                     {"\"x\"", -1},
-    {"\"-1\"", -1},         {"null", -1},                      {"true", -1},
-    {"[1]", -1},            {"\"9999999\"", -1},               {"1000000", USD * 1000000},
+    {"0.096", 96000000000},
+    {"\"0.0960000000\"", 96000000000},
+    {"1", USD},
+    {"0", 0},
+    {"0.3147483648", 314748364800},
+    {"55.04", USD * 5504 / 100},
+    {"-0.1", -1},
+    {"1e300", -1},
+    {"\"x\"", -1},
+    {"\"-1\"", -1},
+    {"null", -1},
+    {"true", -1},
+    {"[1]", -1},
+    {"\"9999999\"", -1},
+    {"1000000", USD * 1000000},
 };
 
 START_TEST(money_reading)
 {
     struct err err = ERR_INIT;
     int64_t got = -1;
-    AUTO_JSON json_t *v =
-        jsonx_parse(readings[_i].json, strlen(readings[_i].json), "test", &err);
+    AUTO_JSON json_t *v = jsonx_parse(readings[_i].json, strlen(readings[_i].json), "test", &err);
     ck_assert_int_eq(money_read(v, &got), readings[_i].want >= 0);
     ck_assert_int_eq(got, readings[_i].want);
 }

@@ -1,4 +1,4 @@
-/* The simulated API server behaves as kube-apiserver does; see tests/sim/api.h. */
+/* The simulated API server behaves as kube-apiserver does; see tests/sim/kube/api.h. */
 #include "simrig.h"
 
 #define CLAIM_PATH "/apis/karpenter.sh/v1/nodeclaims"

@@ -1,7 +1,8 @@
 /* test_sim_ec2_world - the other services, the queue, faults, ports and steps of the cloud. */
 #include "simec2_rig.h"
 
-/* ---- JSON services --------------------------------------------------------------------------------- */
+/* ---- JSON services
+ * --------------------------------------------------------------------------------- */
 
 static const struct service_row {
     const char *service, *action, *body;
@@ -139,8 +140,8 @@ END_TEST
 
 static void iam(struct rig *r, const char *action, const char *rest, int status)
 {
-    AUTO_FREE char *body = xasprintf("Action=%s&Version=2010-05-08&InstanceProfileName=sim_1%s",
-                                     action, rest);
+    AUTO_FREE char *body =
+        xasprintf("Action=%s&Version=2010-05-08&InstanceProfileName=sim_1%s", action, rest);
     rig_call(r, "iam", action, body);
     ck_assert_msg(r->status == status, "%s: %d %s", action, r->status, r->body);
 }
@@ -204,7 +205,8 @@ START_TEST(price_list)
 }
 END_TEST
 
-/* ---- queue ------------------------------------------------------------------------------------------- */
+/* ---- queue
+ * ------------------------------------------------------------------------------------------- */
 
 #define RECEIVE                                                                                    \
     "{\"QueueUrl\": \"https://x/1/sim\", \"MaxNumberOfMessages\": 10, \"VisibilityTimeout\": 20, " \
@@ -236,8 +238,9 @@ START_TEST(long_poll)
     AUTO_JSON json_t *v = jsonx_parse(r.body, strlen(r.body), "answer", NULL);
     json_t *m = json_array_get(jsonx_arr(v, "Messages"), 0);
     ck_assert_str_eq(jsonx_str(m, "Attributes.ApproximateReceiveCount"), "2");
-    AUTO_FREE char *del = xasprintf("{\"QueueUrl\": \"https://x/1/sim\", \"ReceiptHandle\": \"%s\"}",
-                                    jsonx_str(m, "ReceiptHandle"));
+    AUTO_FREE char *del =
+        xasprintf("{\"QueueUrl\": \"https://x/1/sim\", \"ReceiptHandle\": \"%s\"}",
+                  jsonx_str(m, "ReceiptHandle"));
     rig_call(&r, "sqs", "DeleteMessage", del);
     ck_assert_int_eq(r.status, 200);
     ck_assert_uint_eq(simec2_queue_len(r.e), 0);
@@ -267,8 +270,8 @@ START_TEST(interruption)
     rig_template(&r, "lt1", "x86_64", NULL);
     rig_fleet(&r, "spot", 1, "c5.large us-west-2a", "");
     rig_pass(&r, NS_PER_MIN);
-    AUTO_FREE char *step = xasprintf("{\"spotInterruption\": [\"%s\"]}",
-                                     simec2_instance_at(r.e, 0)->id);
+    AUTO_FREE char *step =
+        xasprintf("{\"spotInterruption\": [\"%s\"]}", simec2_instance_at(r.e, 0)->id);
     rig_step(&r, step);
     rig_call(&r, "sqs", "ReceiveMessage", RECEIVE);
     ck_assert(strstr(r.body, "Spot Instance Interruption Warning") != NULL);
@@ -281,15 +284,16 @@ START_TEST(interruption)
 }
 END_TEST
 
-/* ---- faults ------------------------------------------------------------------------------------------ */
+/* ---- faults
+ * ------------------------------------------------------------------------------------------ */
 
 static const struct fault_row {
     const char *step;
-    int status;            /* of the first call, 0 = broken connection */
+    int status; /* of the first call, 0 = broken connection */
     enum err_kind kind;
     const char *code;
-    size_t launched;       /* after that call */
-    int second;            /* status of a second, equal call */
+    size_t launched; /* after that call */
+    int second;      /* status of a second, equal call */
 } fault_rows[] = {
     {"{\"fail\": {\"action\": \"CreateFleet\", \"code\": \"InternalError\"}}", 500, ERR_NONE,
      "InternalError", 0, 200},
@@ -344,7 +348,8 @@ START_TEST(cut_answers)
 }
 END_TEST
 
-/* ---- ports ------------------------------------------------------------------------------------------- */
+/* ---- ports
+ * ------------------------------------------------------------------------------------------- */
 
 START_TEST(cancel_and_close)
 {
@@ -396,7 +401,8 @@ START_TEST(port_outlives_the_cloud)
 }
 END_TEST
 
-/* ---- steps ------------------------------------------------------------------------------------------- */
+/* ---- steps
+ * ------------------------------------------------------------------------------------------- */
 
 static const struct step_row {
     const char *json, *why; /* NULL: fine */
@@ -468,10 +474,10 @@ START_TEST(tags_and_images)
     rig_step(&r, "{\"tags\": {\"image\": {\"team\": \"b\"}, \"subnet\": {\"team\": \"b\"}, "
                  "\"subnet-00000000000000001\": {\"team\": \"a\"}}}");
     ck_assert_uint_eq(rig_times(rig_ec2(&r, "DescribeImages", by_tag), "<imageId>"), 0);
-    ck_assert_uint_eq(rig_times(rig_ec2(&r, "DescribeSubnets",
-                                        "Filter.1.Name=tag%3Ateam&Filter.1.Value.1=a"),
-                                "<subnetId>"),
-                      1);
+    ck_assert_uint_eq(
+        rig_times(rig_ec2(&r, "DescribeSubnets", "Filter.1.Name=tag%3Ateam&Filter.1.Value.1=a"),
+                  "<subnetId>"),
+        1);
     rig_done(&r);
 }
 END_TEST
@@ -493,7 +499,8 @@ START_TEST(configured)
     ck_assert_int_eq(simec2_price(r.e, "c5.large", "us-west-2a", false), -1);
     ck_assert_int_eq(simec2_price(r.e, "m5.large", "us-west-2z", false), -1);
     rig_template(&r, "lt1", "x86_64", NULL);
-    const char *xml = rig_fleet(&r, "on-demand", 1, "m5.2xlarge us-west-2a,m5.large us-west-2a", "");
+    const char *xml =
+        rig_fleet(&r, "on-demand", 1, "m5.2xlarge us-west-2a,m5.large us-west-2a", "");
     ck_assert_uint_eq(rig_times(xml, "<item>i-"), 1);
     rig_pass(&r, 10 * NS_PER_S);
     ck_assert_uint_eq(r.boots, 1);
@@ -510,10 +517,10 @@ START_TEST(status_and_events)
     rig_template(&r, "lt1", "x86_64", NULL);
     rig_fleet(&r, "spot", 2, "c5.large us-west-2a", "");
     rig_pass(&r, NS_PER_MIN);
-    AUTO_FREE char *step = xasprintf(
-        "{\"status\": {\"target\": [\"%s\"], \"check\": \"system\", \"for\": \"5m\"}, "
-        "\"scheduledEvent\": {\"target\": [\"%s\"], \"code\": \"instance-retirement\"}}",
-        simec2_instance_at(r.e, 0)->id, simec2_instance_at(r.e, 1)->id);
+    AUTO_FREE char *step =
+        xasprintf("{\"status\": {\"target\": [\"%s\"], \"check\": \"system\", \"for\": \"5m\"}, "
+                  "\"scheduledEvent\": {\"target\": [\"%s\"], \"code\": \"instance-retirement\"}}",
+                  simec2_instance_at(r.e, 0)->id, simec2_instance_at(r.e, 1)->id);
     rig_step(&r, step);
     static const char bad[] = "Filter.1.Name=system-status.status&Filter.1.Value.1=impaired";
     static const char ev[] = "Filter.1.Name=event.code&Filter.1.Value.1=instance-retirement";

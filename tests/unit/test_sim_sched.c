@@ -1,4 +1,4 @@
-/* The simulated kube-scheduler: filters, scores, order, back-off; see tests/sim/sched.h. */
+/* The simulated kube-scheduler: filters, scores, order, back-off; see tests/sim/kube/sched.h. */
 #include "simrig.h"
 
 static void make_pod(struct sim_world *w, const char *name, const char *spec)

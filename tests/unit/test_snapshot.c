@@ -339,7 +339,9 @@ START_TEST(test_pods)
     fix_pod(f, small, "scheduled-elsewhere")->unschedulable = false;
     fix_pod(f, small, "preempting")->nominated_node = "n2";
     fix_pod(f, small, "daemon")->owner = POWNER_DAEMONSET;
-    fix_pod(f, urgent, "on-leaving")->node_name = "n1";
+    struct pod *moving = fix_pod(f, urgent, "on-leaving");
+    moving->node_name = moving->nominated_node = "n1"; /* it had preempted others there */
+    ck_assert_int_eq(sched_pod_gate(moving), REASON_NONE);
     fix_pod(f, urgent, "on-staying")->node_name = "n2";
     fix_pod(f, urgent, "on-unknown")->node_name = "n3";
     struct pod *done = fix_pod(f, urgent, "done");

@@ -3,8 +3,8 @@
  *
  * It knows no sockets and no Kubernetes. Time comes from the clock and the timers it is given; what
  * a booting instance does is up to the `boot` hook. It is asked through `struct aws_port` (the
- * agent's) in the services' own wire texts, form or JSON in, XML or JSON out; karp-ec2 puts the same
- * port behind HTTP. Facts of the wire: aws-ec2.md §2, §3, §13 (what a stand-in must do).
+ * agent's) in the services' own wire texts, form or JSON in, XML or JSON out; karp-ec2 puts the
+ * same port behind HTTP. Facts of the wire: aws-ec2.md §2, §3, §13 (what a stand-in must do).
  *
  * The world at the start (scenario-format.md): per zone of the region one subnet with 4,000 free
  * addresses, one security group `nodes`, one image per architecture, everything tagged
@@ -17,7 +17,8 @@
  *    later turn of the timers: CreateFleet after opts.fleet_ns, everything else at once.
  *    SQS ReceiveMessage waits as long as it is told to.
  *  - An instance is pending; `boot_ns` after the fleet was answered it is running, reads its user
- *    data, and if that is right `boot` is called. If not, it never joins: `why_not_joined` says why.
+ *    data, and if that is right `boot` is called. If not, it never joins: `why_not_joined` says
+ * why.
  *  - Terminated, it is shutting-down (`down` is called), after terminate_ns terminated, and listed
  *    as such for an hour.
  *  - Describes miss instances younger than hide_ns.
@@ -96,7 +97,8 @@ struct simec2_instance {
     const char *why_not_joined; /* NULL; text once it is known that it never joins */
 };
 
-/* ---- user data --------------------------------------------------------------------------------- */
+/* ---- user data ---------------------------------------------------------------------------------
+ */
 
 /* An AL2023 instance's user data, as nodeadm would read it: all application/node.eks.aws parts of
  * the MIME message merged in order. Objects are never NULL. */
@@ -104,9 +106,9 @@ struct simec2_userdata {
     json_t *config;      /* the merged NodeConfig's spec */
     const char *cluster; /* these four inside config */
     const char *endpoint, *ca_b64, *cidr;
-    json_t *kubelet; /* spec.kubelet.config, {} if absent */
-    json_t *labels;  /* of --node-labels, {key: value} */
-    json_t *taints;  /* registerWithTaints and --register-with-taints: [{key, value, effect}] */
+    json_t *kubelet;  /* spec.kubelet.config, {} if absent */
+    json_t *labels;   /* of --node-labels, {key: value} */
+    json_t *taints;   /* registerWithTaints and --register-with-taints: [{key, value, effect}] */
     int64_t max_pods; /* -1 if the text has none */
     bool raid0;
 };
@@ -127,7 +129,8 @@ struct simec2_boot {
     const json_t *node;
 };
 
-/* ---- hooks ------------------------------------------------------------------------------------- */
+/* ---- hooks -------------------------------------------------------------------------------------
+ */
 
 /* What a call meets instead of its usual answer. */
 enum simec2_fault_kind {
@@ -158,13 +161,15 @@ struct simec2_hooks {
      * just died, do not answer (the port may have been closed or freed in here). */
     bool (*answered)(void *ctx, struct simec2_port *from, const char *service, const char *action,
                      uint64_t n);
-    /* Chance of the world: fill *ret to trouble this call. Asked before `fail` and `throttle` rules. */
+    /* Chance of the world: fill *ret to trouble this call. Asked before `fail` and `throttle`
+     * rules. */
     void (*fault)(void *ctx, const char *service, const char *action, struct simec2_fault *ret);
     /* One line of the world's timeline ("launched i-… c5.4xlarge spot us-west-2a"). */
     void (*note)(void *ctx, const char *text);
 };
 
-/* ---- life -------------------------------------------------------------------------------------- */
+/* ---- life --------------------------------------------------------------------------------------
+ */
 
 /* clock, timers and hooks are borrowed for the cloud's life; opts is copied. ERR_INVALID for a
  * region without offerings. */
@@ -180,7 +185,8 @@ struct simec2_port *simec2_port_new(struct simec2 *e);
 struct aws_port *simec2_port_aws(struct simec2_port *p);
 void simec2_port_free(struct simec2_port *p);
 
-/* ---- the scenario's hand ----------------------------------------------------------------------- */
+/* ---- the scenario's hand -----------------------------------------------------------------------
+ */
 
 /* spec.ec2 of a Scenario: types, boot, onDemand, spot, outOfCapacity (`ready` is the kubelet's and
  * skipped here). Before the first call. ERR_INVALID names the field. */
@@ -203,7 +209,8 @@ bool simec2_kill(struct simec2 *e, const char *id);
 /* Puts a text into the queue. False if there is no queue or it is full. */
 bool simec2_queue_send(struct simec2 *e, const char *text);
 
-/* ---- the scenario's eye ------------------------------------------------------------------------ */
+/* ---- the scenario's eye ------------------------------------------------------------------------
+ */
 
 /* In launch order, terminated ones as long as they are remembered. */
 size_t simec2_n_instances(const struct simec2 *e);

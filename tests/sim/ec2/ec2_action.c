@@ -3,8 +3,9 @@
 
 #define FILTER "Filter.#.Name Filter.#.Value.# "
 #define PAGED "MaxResults NextToken "
-#define TAG_SPEC(p) p "TagSpecification.#.ResourceType " p "TagSpecification.#.Tag.#.Key " p \
-                      "TagSpecification.#.Tag.#.Value "
+#define TAG_SPEC(p)                                                                                \
+    p "TagSpecification.#.ResourceType " p "TagSpecification.#.Tag.#.Key " p                       \
+      "TagSpecification.#.Tag.#.Value "
 
 #define FLEET_CONFIG "LaunchTemplateConfigs.#."
 #define FLEET_LT FLEET_CONFIG "LaunchTemplateSpecification."
@@ -15,41 +16,37 @@ static const char create_fleet[] =
     "TargetCapacitySpecification.TotalTargetCapacity "
     "TargetCapacitySpecification.DefaultTargetCapacityType " //
     TAG_SPEC("")                                             //
-    FLEET_LT "LaunchTemplateId " FLEET_LT "LaunchTemplateName " FLEET_LT
-             "Version " FLEET_OV "InstanceType " FLEET_OV "SubnetId " FLEET_OV
-             "AvailabilityZone " FLEET_OV "ImageId " FLEET_OV "Priority ";
+    FLEET_LT "LaunchTemplateId " FLEET_LT "LaunchTemplateName " FLEET_LT "Version " FLEET_OV
+             "InstanceType " FLEET_OV "SubnetId " FLEET_OV "AvailabilityZone " FLEET_OV
+             "ImageId " FLEET_OV "Priority ";
 
 /* Names of CreateLaunchTemplate's and RunInstances' common part, behind a prefix. */
 #define BDM(p) p "BlockDeviceMapping.#."
 #define NIC(p) p "NetworkInterface.#."
-#define LAUNCH_DATA(p)                                                                             \
-    p "ImageId " p "InstanceType " p "UserData " p "IamInstanceProfile.Name " p                    \
-      "IamInstanceProfile.Arn " p "Monitoring.Enabled " p "EbsOptimized " p "KeyName " p           \
-      "SecurityGroupId.# " BDM(p) "DeviceName " BDM(p) "Ebs.DeleteOnTermination " BDM(             \
-          p) "Ebs.Encrypted " BDM(p) "Ebs.Iops " BDM(p) "Ebs.KmsKeyId " BDM(p)                     \
-          "Ebs.SnapshotId " BDM(p) "Ebs.Throughput " BDM(p) "Ebs.VolumeInitializationRate " BDM(p) \
-              "Ebs.VolumeSize " BDM(p) "Ebs.VolumeType " NIC(p) "AssociatePublicIpAddress " NIC(p) \
-                  "DeleteOnTermination " NIC(p) "DeviceIndex " NIC(p) "NetworkCardIndex " NIC(p)   \
-                      "InterfaceType " NIC(p) "SecurityGroupId.# " NIC(p) "SubnetId " NIC(p)       \
-                          "Ipv4PrefixCount " NIC(p) "Ipv6AddressCount " NIC(                       \
-                              p) "Ipv6PrefixCount " NIC(p) "PrimaryIpv6 " NIC(p)                   \
-                              "ConnectionTrackingSpecification.TcpEstablishedTimeout " NIC(p)      \
-                                  "ConnectionTrackingSpecification.UdpStreamTimeout " NIC(         \
-                                      p) "ConnectionTrackingSpecification.UdpTimeout " p           \
-                                         "MetadataOptions.HttpEndpoint " p                         \
-                                         "MetadataOptions.HttpTokens " p                           \
-                                         "MetadataOptions.HttpPutResponseHopLimit " p              \
-                                         "MetadataOptions.HttpProtocolIpv6 " p                     \
-                                         "MetadataOptions.InstanceMetadataTags " p                 \
-                                         "Placement.Tenancy " p "Placement.GroupId " p             \
-                                         "Placement.PartitionNumber " p                            \
-                                         "Placement.AvailabilityZone " p "EnclaveOptions.Enabled " \
-                                         p "CpuOptions.NestedVirtualization " p                    \
-                                         "InstanceMarketOptions.MarketType " p                     \
-                                         "CapacityReservationSpecification."                       \
-                                         "CapacityReservationPreference " p                        \
-                                         "CapacityReservationSpecification."                       \
-                                         "CapacityReservationTarget.CapacityReservationId " TAG_SPEC(p)
+#define LAUNCH_DATA(p)                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                           \
+    p                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                            \
+        "ImageId " p "InstanceType " p "UserData " p "IamInstanceProfile.Name " p                                                                                                                                                                                                                                                                                                                                                                                                                                                                                \
+        "IamInstanceProfile.Arn " p "Monitoring.Enabled " p "EbsOptimized " p "KeyName " p                                                                                                                                                                                                                                                                                                                                                                                                                                                                       \
+        "SecurityGroupId.# " BDM(p) "DeviceName " BDM(p) "Ebs.DeleteOnTermination " BDM(p) "Ebs."                                                                                                                                                                                                                                                                                                                                                                                                                                                                \
+                                                                                           "Encry"                                                                                                                                                                                                                                                                                                                                                                                                                                                               \
+                                                                                           "pted"                                                                                                                                                                                                                                                                                                                                                                                                                                                                \
+                                                                                           " " BDM(p) "Ebs.Iops " BDM(p) "Ebs.KmsKeyId " BDM(p) "Ebs.SnapshotId " BDM(p) "Ebs.Throughput " BDM(p) "Ebs.VolumeInitializationRate " BDM(p) "Ebs.VolumeSize " BDM(p) "Ebs.VolumeType " NIC(p) "AssociatePublicIpAddress " NIC(p) "DeleteOnTermination " NIC(p) "DeviceIndex " NIC(p) "NetworkCardIndex " NIC(p) "InterfaceType " NIC(p) "SecurityGroupId.# " NIC(p) "SubnetId " NIC(p) "Ipv4PrefixCount " NIC(p) "Ipv6AddressCount " NIC(p) "Ipv6PrefixCount " NIC( \
+                                                                                               p) "PrimaryIpv6 " NIC(p) "ConnectionTrackingSpecification.TcpEstablishedTimeout " NIC(p) "ConnectionTrackingSpecification.UdpStreamTimeout " NIC(p) "ConnectionTrackingSpecification.UdpTimeout " p                                                                                                                                                                                                                                                               \
+                                                                                                                                                                                                                                                   "MetadataOptions.HttpEndpoint " p "MetadataOptions.HttpTokens " p                                                                                                                                                                                                                                             \
+                                                                                                                                                                                                                                                   "MetadataOptions.HttpPutResponseHopLimit " p                                                                                                                                                                                                                                                                  \
+                                                                                                                                                                                                                                                   "MetadataOptions.HttpProtocolIpv6 " p                                                                                                                                                                                                                                                                         \
+                                                                                                                                                                                                                                                   "MetadataOptions.InstanceMetadataTags " p                                                                                                                                                                                                                                                                     \
+                                                                                                                                                                                                                                                   "Placement.Tenancy " p                                                                                                                                                                                                                                                                                        \
+                                                                                                                                                                                                                                                   "Placement.GroupId " p                                                                                                                                                                                                                                                                                        \
+                                                                                                                                                                                                                                                   "Placement.PartitionNumber " p                                                                                                                                                                                                                                                                                \
+                                                                                                                                                                                                                                                   "Placement.AvailabilityZone " p                                                                                                                                                                                                                                                                               \
+                                                                                                                                                                                                                                                   "EnclaveOptions.Enabled " p                                                                                                                                                                                                                                                                                   \
+                                                                                                                                                                                                                                                   "CpuOptions.NestedVirtualization " p                                                                                                                                                                                                                                                                          \
+                                                                                                                                                                                                                                                   "InstanceMarketOptions.MarketType " p                                                                                                                                                                                                                                                                         \
+                                                                                                                                                                                                                                                   "CapacityReservationSpecification."                                                                                                                                                                                                                                                                           \
+                                                                                                                                                                                                                                                   "CapacityReservationPreference " p "CapacityReservationSpecification."                                                                                                                                                                                                                                        \
+                                                                                                                                                                                                                                                   "CapacityReservationTarget.CapacityReservationId " TAG_SPEC(                                                                                                                                                                                                                                                  \
+                                                                                                                                                                                                                                                       p)
 
 static const char create_template[] = "ClientToken DryRun LaunchTemplateName VersionDescription " //
     TAG_SPEC("") LAUNCH_DATA("LaunchTemplateData.");
@@ -135,8 +132,9 @@ static const struct simec2_action *no_action(const char *service)
 
 static const char *version_of(const char *service)
 {
-    return str_eq(service, "ec2") ? "2016-11-15" : str_eq(service, "iam") ? "2010-05-08" :
-                                                                             "2011-06-15";
+    return str_eq(service, "ec2")   ? "2016-11-15"
+           : str_eq(service, "iam") ? "2010-05-08"
+                                    : "2011-06-15";
 }
 
 /* Action, Version, unknown names. False: failed. */
@@ -220,8 +218,7 @@ void simec2_run(struct simec2_call *c, const struct aws_req *req)
     }
     /* What only reads has nothing to validate before a dry run ends. */
     if (c->action->style == STYLE_EC2 && reading(c->action) && simec2_param_bool(c, "DryRun")) {
-        simec2_fail(c, "DryRunOperation",
-                    "Request would have succeeded, but DryRun flag is set.");
+        simec2_fail(c, "DryRunOperation", "Request would have succeeded, but DryRun flag is set.");
         return;
     }
     c->action->run(c);

@@ -6,7 +6,8 @@
  */
 #include "ec2_priv.h"
 
-/* ---- counting ----------------------------------------------------------------------------------- */
+/* ---- counting -----------------------------------------------------------------------------------
+ */
 
 static struct simec2_count *count_of(struct simec2 *e, const char *service, const char *action)
 {
@@ -24,7 +25,8 @@ static struct simec2_count *count_of(struct simec2 *e, const char *service, cons
     return n;
 }
 
-/* ---- open requests ------------------------------------------------------------------------------ */
+/* ---- open requests ------------------------------------------------------------------------------
+ */
 
 static void open_unlink(struct simec2_open *o)
 {
@@ -67,8 +69,8 @@ static bool asker_dies(struct simec2 *e, struct simec2_open *o)
     struct simec2_port *port = o->port;
     uint64_t handle = o->handle;
     uint64_t n = ++count_of(e, o->service, o->action)->answered;
-    bool dead = e->hooks.answered &&
-                e->hooks.answered(e->hooks.ctx, port, o->service, o->action, n);
+    bool dead =
+        e->hooks.answered && e->hooks.answered(e->hooks.ctx, port, o->service, o->action, n);
     if (!port_alive(e, port) || !open_find(port, handle)) {
         return true;
     }
@@ -124,7 +126,8 @@ void simec2_queue_wake(struct simec2 *e)
     }
 }
 
-/* ---- requests ------------------------------------------------------------------------------------ */
+/* ---- requests
+ * ------------------------------------------------------------------------------------ */
 
 static void take_answer(struct simec2_open *o, struct simec2_call *c)
 {
@@ -182,8 +185,8 @@ static uint64_t port_request(void *ctx, const struct aws_req *req, aws_done_fn d
     }
     uint64_t handle = ++e->handles;
     struct simec2_open *o = NEW(struct simec2_open);
-    *o = (struct simec2_open){.prev = p->last, .port = p, .handle = handle, .done = done,
-                              .arg = arg};
+    *o = (struct simec2_open){
+        .prev = p->last, .port = p, .handle = handle, .done = done, .arg = arg};
     str_copy(o->service, sizeof(o->service), req->service ? req->service : "");
     str_copy(o->action, sizeof(o->action), req->action ? req->action : "");
     *(p->last ? &p->last->next : &p->first) = o;
@@ -219,7 +222,8 @@ static void port_close(void *ctx)
     }
 }
 
-/* ---- ports -------------------------------------------------------------------------------------- */
+/* ---- ports --------------------------------------------------------------------------------------
+ */
 
 struct simec2_port *simec2_port_new(struct simec2 *e)
 {

@@ -258,7 +258,8 @@ void simec2_describe_instances(struct simec2_call *c)
     simec2_xml_end(c);
 }
 
-/* ---- terminate, tag --------------------------------------------------------------------------------- */
+/* ---- terminate, tag
+ * --------------------------------------------------------------------------------- */
 
 void simec2_terminate_instances(struct simec2_call *c)
 {
@@ -348,7 +349,8 @@ void simec2_create_tags(struct simec2_call *c)
     simec2_xml_end(c);
 }
 
-/* ---- status ----------------------------------------------------------------------------------------- */
+/* ---- status
+ * ----------------------------------------------------------------------------------------- */
 
 static const char *status_attr(const void *obj, const char *name, size_t i)
 {
@@ -412,8 +414,9 @@ void simec2_describe_status(struct simec2_call *c)
     const char *const *ids;
     struct simec2_filters f;
     struct simec2_page page;
-    if (!read_describe(c, "instance-status.status system-status.status event.code "
-                          "availability-zone instance-state-name",
+    if (!read_describe(c,
+                       "instance-status.status system-status.status event.code "
+                       "availability-zone instance-state-name",
                        &n_ids, &ids, &f, &page)) {
         return;
     }

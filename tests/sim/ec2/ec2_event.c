@@ -12,12 +12,12 @@ static void send(const struct simec2_inst *x, const char *detail_type, json_t *d
     char id[48], now[TIMEFMT_TEXT];
     snprintf(id, sizeof(id), "00000000-0000-4000-a000-%012llx", (unsigned long long)++e->ids);
     timefmt_rfc3339(simec2_wall(e), now);
-    AUTO_FREE char *arn = xasprintf("arn:aws:ec2:%s:%s:instance/%s", e->opts.region,
-                                    e->opts.account, x->pub.id);
-    AUTO_JSON json_t *event = json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:[s], s:o}", "version", "0", "id", id, "detail-type",
-        detail_type, "source", "aws.ec2", "account", e->opts.account, "time", now, "region",
-        e->opts.region, "resources", arn, "detail", detail);
+    AUTO_FREE char *arn =
+        xasprintf("arn:aws:ec2:%s:%s:instance/%s", e->opts.region, e->opts.account, x->pub.id);
+    AUTO_JSON json_t *event =
+        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:[s], s:o}", "version", "0", "id", id,
+                  "detail-type", detail_type, "source", "aws.ec2", "account", e->opts.account,
+                  "time", now, "region", e->opts.region, "resources", arn, "detail", detail);
     AUTO_FREE char *text = jsonx_dump(event);
     simec2_queue_send(e, text);
 }
@@ -31,8 +31,7 @@ void simec2_event_state(const struct simec2_inst *x)
 
 void simec2_event_rebalance(const struct simec2_inst *x)
 {
-    send(x, "EC2 Instance Rebalance Recommendation",
-         json_pack("{s:s}", "instance-id", x->pub.id));
+    send(x, "EC2 Instance Rebalance Recommendation", json_pack("{s:s}", "instance-id", x->pub.id));
 }
 
 static void on_reclaim(void *arg)

@@ -16,7 +16,7 @@ static int check_fields(const json_t *match, struct err *reterr)
     static const char *const known[] = {"state", "type", "zone", "capacityType", "clusterUID"};
     const char *key;
     json_t *v;
-    json_object_foreach((json_t *)match, key, v) {
+    json_object_foreach ((json_t *)match, key, v) {
         size_t i = 0;
         while (i < ARRAY_LEN(known) && !str_eq(known[i], key)) {
             i++;
@@ -92,8 +92,8 @@ uint64_t simec2_calls(const struct simec2 *e, const char *service, const char *a
     for (MAP_EACH(e->counts, m)) {
         const struct simec2_count *n = map_value(m);
         const char *key = map_key(m), *colon = strchr(key, ':');
-        bool this_service = !service || (strlen(service) == (size_t)(colon - key) &&
-                                         str_starts(key, service));
+        bool this_service =
+            !service || (strlen(service) == (size_t)(colon - key) && str_starts(key, service));
         if (this_service && (!action || str_eq(action, colon + 1))) {
             sum += n->arrived;
         }

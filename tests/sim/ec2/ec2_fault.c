@@ -10,10 +10,10 @@ static void rule_del(struct simec2 *e, size_t i)
 
 static const char *throttled_code(const char *service)
 {
-    return str_eq(service, "ec2")                            ? "RequestLimitExceeded"
+    return str_eq(service, "ec2")                             ? "RequestLimitExceeded"
            : str_eq(service, "iam") || str_eq(service, "sts") ? "Throttling"
-           : str_eq(service, "sqs")                          ? "com.amazonaws.sqs#RequestThrottled"
-                                                             : "ThrottlingException";
+           : str_eq(service, "sqs")                           ? "com.amazonaws.sqs#RequestThrottled"
+                                                              : "ThrottlingException";
 }
 
 static struct simec2_fault use_rule(struct simec2 *e, size_t i, const char *service)

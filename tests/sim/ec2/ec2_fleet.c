@@ -33,7 +33,8 @@ struct fleet {
     json_t *tags;
 };
 
-/* ---- reading --------------------------------------------------------------------------------------- */
+/* ---- reading
+ * --------------------------------------------------------------------------------------- */
 
 static bool strategy_ok(struct simec2_call *c, struct fleet *f)
 {
@@ -109,9 +110,9 @@ static void check_pool(struct simec2_call *c, const struct fleet *f, struct pool
                             "Availability Zone (%s).",
                             p->type ? p->type : "none", zone));
     } else if (!image) {
-        refuse(c, p, "InvalidAMIID.NotFound",
-               arena_printf(&c->mem, "The image id '[%s]' does not exist",
-                            image_id ? image_id : ""));
+        refuse(
+            c, p, "InvalidAMIID.NotFound",
+            arena_printf(&c->mem, "The image id '[%s]' does not exist", image_id ? image_id : ""));
     } else if (str_eq(image->arch, "arm64") != str_eq(ec2_facts[p->fact].arch, "arm64")) {
         refuse(c, p, "InvalidParameterValue",
                "The architecture of the specified instance type does not match the architecture "
@@ -190,7 +191,8 @@ static bool read_fleet(struct simec2_call *c, struct fleet *f)
     return true;
 }
 
-/* ---- allocation ------------------------------------------------------------------------------------ */
+/* ---- allocation
+ * ------------------------------------------------------------------------------------ */
 
 static int cmp_i64(int64_t a, int64_t b)
 {
@@ -277,7 +279,8 @@ static void allocate(struct simec2_call *c, struct fleet *f)
     }
 }
 
-/* ---- answer ---------------------------------------------------------------------------------------- */
+/* ---- answer
+ * ---------------------------------------------------------------------------------------- */
 
 static void write_pool(struct simec2_call *c, const struct fleet *f, const struct pool *p)
 {
@@ -290,7 +293,8 @@ static void write_pool(struct simec2_call *c, const struct fleet *f, const struc
     put_open(b, "overrides");
     put_str(b, "instanceType", p->type);
     put_str(b, "subnetId", p->subnet_id);
-    put_str(b, "availabilityZone", p->zone_name || p->zone < 0 ? p->zone_name : c->e->zones[p->zone]);
+    put_str(b, "availabilityZone",
+            p->zone_name || p->zone < 0 ? p->zone_name : c->e->zones[p->zone]);
     put_str(b, "priority", p->priority);
     put_str(b, "imageId", p->image_id);
     put_close(b, "overrides");
@@ -368,7 +372,8 @@ void simec2_create_fleet(struct simec2_call *c)
     }
 }
 
-/* ---- faults ---------------------------------------------------------------------------------------- */
+/* ---- faults
+ * ---------------------------------------------------------------------------------------- */
 
 bool simec2_is_item_code(const char *code)
 {

@@ -1,4 +1,5 @@
-/* ec2_instance.c - the life of an instance: pending, running, shutting-down, terminated, forgotten. */
+/* ec2_instance.c - the life of an instance: pending, running, shutting-down, terminated, forgotten.
+ */
 #include "common/base/hash.h"
 #include "ec2_priv.h"
 
@@ -49,7 +50,8 @@ void simec2_inst_free(struct simec2_inst *x)
     arena_done(&mem);
 }
 
-/* ---- boot ------------------------------------------------------------------------------------------ */
+/* ---- boot
+ * ------------------------------------------------------------------------------------------ */
 
 static void never_joins(struct simec2_inst *x, const char *why)
 {
@@ -148,7 +150,8 @@ static void on_boot(void *arg)
     }
 }
 
-/* ---- launch ----------------------------------------------------------------------------------------- */
+/* ---- launch
+ * ----------------------------------------------------------------------------------------- */
 
 /* The next address of the zone that no remembered instance has. */
 static void take_address(struct simec2_inst *x)
@@ -242,7 +245,8 @@ struct simec2_inst *simec2_launch(struct simec2 *e, const struct simec2_launch *
     return x;
 }
 
-/* ---- death ------------------------------------------------------------------------------------------ */
+/* ---- death
+ * ------------------------------------------------------------------------------------------ */
 
 static void on_forget(void *arg)
 {

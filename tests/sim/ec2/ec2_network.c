@@ -12,7 +12,8 @@ static bool among(const char *const *ids, size_t n, const char *id)
     return n == 0;
 }
 
-/* ---- subnets ---------------------------------------------------------------------------------------- */
+/* ---- subnets
+ * ---------------------------------------------------------------------------------------- */
 
 static const char *subnet_attr(const void *obj, const char *name, size_t i)
 {
@@ -35,8 +36,8 @@ static void write_tags(struct simec2_call *c, const json_t *tags, const char *na
         put_tags(&c->out, tags);
         return;
     }
-    AUTO_JSON json_t *shown = json_pack("{s:s, s:s}", "Name", name, "karpenter.sh/discovery",
-                                        c->e->opts.cluster);
+    AUTO_JSON json_t *shown =
+        json_pack("{s:s, s:s}", "Name", name, "karpenter.sh/discovery", c->e->opts.cluster);
     put_tags(&c->out, shown);
 }
 
@@ -90,7 +91,8 @@ void simec2_describe_subnets(struct simec2_call *c)
     simec2_xml_end(c);
 }
 
-/* ---- security groups ---------------------------------------------------------------------------------- */
+/* ---- security groups
+ * ---------------------------------------------------------------------------------- */
 
 static const char *group_attr(const void *obj UNUSED, const char *name, size_t i)
 {
@@ -142,7 +144,8 @@ void simec2_describe_groups(struct simec2_call *c)
     simec2_xml_end(c);
 }
 
-/* ---- images -------------------------------------------------------------------------------------------- */
+/* ---- images
+ * -------------------------------------------------------------------------------------------- */
 
 #define AMAZON_ACCOUNT "602401143452"
 
@@ -155,9 +158,9 @@ static const char *image_attr(const void *obj, const char *name, size_t i)
     const struct {
         const char *name, *value;
     } attrs[] = {
-        {"image-id", m->id},      {"name", m->name},           {"architecture", m->arch},
-        {"state", "available"},   {"owner-alias", "amazon"},   {"owner-id", AMAZON_ACCOUNT},
-        {"image-type", "machine"}, {"is-public", "true"},      {"virtualization-type", "hvm"},
+        {"image-id", m->id},       {"name", m->name},         {"architecture", m->arch},
+        {"state", "available"},    {"owner-alias", "amazon"}, {"owner-id", AMAZON_ACCOUNT},
+        {"image-type", "machine"}, {"is-public", "true"},     {"virtualization-type", "hvm"},
     };
     for (size_t k = 0; k < ARRAY_LEN(attrs); k++) {
         if (str_eq(attrs[k].name, name)) {
@@ -229,8 +232,9 @@ void simec2_describe_images(struct simec2_call *c)
     struct simec2_page page;
     const char *const *ids = simec2_param_list(c, &n_ids, "ImageId");
     const char *const *owners = simec2_param_list(c, &n_owners, "Owner");
-    if (!simec2_filters(c, "image-id name architecture state owner-alias owner-id image-type "
-                           "is-public virtualization-type",
+    if (!simec2_filters(c,
+                        "image-id name architecture state owner-alias owner-id image-type "
+                        "is-public virtualization-type",
                         &f) ||
         !simec2_page(c, 1, 1000, &page) || !images_exist(c, ids)) {
         return;
@@ -253,7 +257,8 @@ void simec2_describe_images(struct simec2_call *c)
     simec2_xml_end(c);
 }
 
-/* ---- what this account has none of ---------------------------------------------------------------------- */
+/* ---- what this account has none of
+ * ---------------------------------------------------------------------- */
 
 void simec2_describe_reservations(struct simec2_call *c)
 {

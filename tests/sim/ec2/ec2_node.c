@@ -34,8 +34,8 @@ static int64_t measured_mgib(const char *type)
         const char *type;
         int64_t mgib;
     } table[] = {
-        {"c5.4xlarge", 27696}, {"m5d.2xlarge", 29916}, {"m5zn.6xlarge", 89337},
-        {"c5a.8xlarge", 59253}, {"c5a.xlarge", 6681},  {"c5a.4xlarge", 28131},
+        {"c5.4xlarge", 27696},  {"m5d.2xlarge", 29916}, {"m5zn.6xlarge", 89337},
+        {"c5a.8xlarge", 59253}, {"c5a.xlarge", 6681},   {"c5a.4xlarge", 28131},
         {"c5a.2xlarge", 14461},
     };
     for (size_t i = 0; i < ARRAY_LEN(table); i++) {
@@ -75,8 +75,8 @@ static int64_t default_cpu_milli(int64_t vcpus)
 static int64_t eviction(const struct kubelet *k, const char *signal, int64_t capacity,
                         int64_t otherwise)
 {
-    const char *text = json_string_value(
-        json_object_get(json_object_get(k->config, "evictionHard"), signal));
+    const char *text =
+        json_string_value(json_object_get(json_object_get(k->config, "evictionHard"), signal));
     char number[32];
     int64_t n;
     if (!text) {
@@ -95,8 +95,8 @@ static int64_t eviction(const struct kubelet *k, const char *signal, int64_t cap
 static struct amount cpu(const struct kubelet *k)
 {
     int64_t all = k->fact->vcpus * INT64_C(1000);
-    int64_t kube = or_default(told(k, "kubeReserved", "cpu", true),
-                              default_cpu_milli(k->fact->vcpus));
+    int64_t kube =
+        or_default(told(k, "kubeReserved", "cpu", true), default_cpu_milli(k->fact->vcpus));
     int64_t sys = or_default(told(k, "systemReserved", "cpu", true), 0);
     return (struct amount){all, all - kube - sys};
 }
@@ -105,16 +105,15 @@ static struct amount memory(const struct kubelet *k)
 {
     int64_t mib = k->fact->mem_mib - (str_eq(k->fact->arch, "arm64") ? ARM_MIB : 0);
     int64_t all = (mib - (mib * VM_OVERHEAD_PERMYRIAD + 9999) / 10000) * MIB;
-    int64_t kube = or_default(told(k, "kubeReserved", "memory", false),
-                              (11 * k->max_pods + 255) * MIB);
+    int64_t kube =
+        or_default(told(k, "kubeReserved", "memory", false), (11 * k->max_pods + 255) * MIB);
     int64_t sys = or_default(told(k, "systemReserved", "memory", false), 0);
     int64_t measured = measured_mgib(k->fact->name) * GIB / 1000 / 1024 * 1024;
     if (measured > 0) {
         int64_t evict = eviction(k, "memory.available", measured + kube + sys, 100 * MIB);
         return (struct amount){measured + kube + sys + evict, measured};
     }
-    return (struct amount){all,
-                           all - kube - sys - eviction(k, "memory.available", all, 100 * MIB)};
+    return (struct amount){all, all - kube - sys - eviction(k, "memory.available", all, 100 * MIB)};
 }
 
 static struct amount storage(const struct kubelet *k)
@@ -168,8 +167,7 @@ static void put_devices(json_t *status, const struct simec2_inst *x)
     put_count(status, "vpc.amazonaws.com/efa", efa);
 }
 
-static json_t *condition(const char *type, const char *reason, const char *message,
-                         const char *now)
+static json_t *condition(const char *type, const char *reason, const char *message, const char *now)
 {
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "type", type, "status", "False", "reason",
                      reason, "message", message, "lastHeartbeatTime", now, "lastTransitionTime",
@@ -180,22 +178,21 @@ static json_t *conditions(const struct simec2_inst *x)
 {
     char now[TIMEFMT_TEXT];
     timefmt_rfc3339(simec2_wall(x->e), now);
-    return json_pack("[o, o, o, o]",
-                     condition("MemoryPressure", "KubeletHasSufficientMemory",
-                               "kubelet has sufficient memory available", now),
-                     condition("DiskPressure", "KubeletHasNoDiskPressure",
-                               "kubelet has no disk pressure", now),
-                     condition("PIDPressure", "KubeletHasSufficientPID",
-                               "kubelet has sufficient PID available", now),
-                     condition("Ready", "KubeletNotReady",
-                               "container runtime network not ready: cni plugin not initialized",
-                               now));
+    return json_pack(
+        "[o, o, o, o]",
+        condition("MemoryPressure", "KubeletHasSufficientMemory",
+                  "kubelet has sufficient memory available", now),
+        condition("DiskPressure", "KubeletHasNoDiskPressure", "kubelet has no disk pressure", now),
+        condition("PIDPressure", "KubeletHasSufficientPID", "kubelet has sufficient PID available",
+                  now),
+        condition("Ready", "KubeletNotReady",
+                  "container runtime network not ready: cni plugin not initialized", now));
 }
 
 static json_t *status(const struct simec2_inst *x, const struct kubelet *k)
 {
-    json_t *s = json_pack("{s:{}, s:{}, s:o}", "capacity", "allocatable", "conditions",
-                          conditions(x));
+    json_t *s =
+        json_pack("{s:{}, s:{}, s:o}", "capacity", "allocatable", "conditions", conditions(x));
     put_cpu(s, cpu(k));
     put_bytes(s, "ephemeral-storage", storage(k));
     put_bytes(s, "memory", memory(k));
@@ -207,13 +204,13 @@ static json_t *status(const struct simec2_inst *x, const struct kubelet *k)
                                   x->pub.private_dns, "type", "Hostname", "address",
                                   x->pub.private_dns));
     AUTO_FREE char *version = xasprintf("v%s.0", x->e->opts.k8s_version);
-    json_object_set_new(
-        s, "nodeInfo",
-        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "architecture", x->pub.arch,
-                  "operatingSystem", "linux", "kubeletVersion", version, "kubeProxyVersion", "",
-                  "osImage", "Amazon Linux 2023", "kernelVersion", "6.12.40-64.114.amzn2023",
-                  "containerRuntimeVersion", "containerd://2.1.0", "machineID", x->pub.id,
-                  "systemUUID", x->pub.id, "bootID", x->pub.id));
+    json_object_set_new(s, "nodeInfo",
+                        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}",
+                                  "architecture", x->pub.arch, "operatingSystem", "linux",
+                                  "kubeletVersion", version, "kubeProxyVersion", "", "osImage",
+                                  "Amazon Linux 2023", "kernelVersion", "6.12.40-64.114.amzn2023",
+                                  "containerRuntimeVersion", "containerd://2.1.0", "machineID",
+                                  x->pub.id, "systemUUID", x->pub.id, "bootID", x->pub.id));
     return s;
 }
 
@@ -237,8 +234,8 @@ static json_t *labels(const struct simec2_inst *x, const struct simec2_userdata 
 static json_t *taints(const struct simec2_userdata *u)
 {
     json_t *t = json_deep_copy(u->taints);
-    json_array_append_new(t, json_pack("{s:s, s:s}", "key", "node.kubernetes.io/not-ready",
-                                       "effect", "NoSchedule"));
+    json_array_append_new(
+        t, json_pack("{s:s, s:s}", "key", "node.kubernetes.io/not-ready", "effect", "NoSchedule"));
     return t;
 }
 

@@ -227,7 +227,8 @@ const char *simec2_param_unknown(const struct simec2_call *c)
     return NULL;
 }
 
-/* ---- filters ------------------------------------------------------------------------------------ */
+/* ---- filters ------------------------------------------------------------------------------------
+ */
 
 static bool filter_known(const char *name, const char *names)
 {
@@ -285,7 +286,7 @@ static bool tag_match(const struct simec2_filter *f, const json_t *tags)
     }
     const char *key;
     json_t *value;
-    json_object_foreach((json_t *)tags, key, value) {
+    json_object_foreach ((json_t *)tags, key, value) {
         if (any_glob(f->values, key)) {
             return true;
         }
@@ -318,7 +319,8 @@ bool simec2_filter_match(const struct simec2_filters *f, const json_t *tags, sim
     return true;
 }
 
-/* ---- paging ------------------------------------------------------------------------------------- */
+/* ---- paging -------------------------------------------------------------------------------------
+ */
 
 static bool page_from(struct simec2_call *c, const char *token, struct simec2_page *ret)
 {
@@ -330,10 +332,9 @@ static bool page_from(struct simec2_call *c, const char *token, struct simec2_pa
     AUTO_FREE char *text = (char *)base64_decode(token, &n);
     int64_t from;
     if (!text || !str_starts(text, "page:") || !str_parse_i64(text + 5, &from) || from < 0) {
-        simec2_fail(c,
-                    c->action->style == STYLE_JSON ? "InvalidNextTokenException"
-                                                   : "InvalidNextToken",
-                    "The token '%.40s' is invalid", token);
+        simec2_fail(
+            c, c->action->style == STYLE_JSON ? "InvalidNextTokenException" : "InvalidNextToken",
+            "The token '%.40s' is invalid", token);
         return false;
     }
     ret->from = (uint64_t)from;

@@ -44,7 +44,7 @@ static bool filters_ok(struct simec2_call *c)
     const json_t *filters = jsonx_arr(c->json, "Filters");
     size_t i;
     json_t *f;
-    json_array_foreach((json_t *)filters, i, f) {
+    json_array_foreach ((json_t *)filters, i, f) {
         if (!str_eq(jsonx_str(f, "Type"), "TERM_MATCH") || !jsonx_str(f, "Field") ||
             !jsonx_str(f, "Value")) {
             simec2_fail(c, "InvalidParameterException", "Input Parameters are invalid. Filter %zu",
@@ -60,7 +60,7 @@ static bool matches(const struct simec2_call *c, const struct product *p)
     const json_t *filters = jsonx_arr(c->json, "Filters");
     size_t i;
     json_t *f;
-    json_array_foreach((json_t *)filters, i, f) {
+    json_array_foreach ((json_t *)filters, i, f) {
         if (!str_eq(attribute(p, jsonx_str(f, "Field")), jsonx_str(f, "Value"))) {
             return false;
         }
@@ -70,9 +70,9 @@ static bool matches(const struct simec2_call *c, const struct product *p)
 
 static json_t *attributes(const struct product *p)
 {
-    static const char *const shown[] = {"regionCode",     "servicecode", "preInstalledSw",
+    static const char *const shown[] = {"regionCode",      "servicecode",    "preInstalledSw",
                                         "operatingSystem", "capacitystatus", "marketoption",
-                                        "tenancy",        "instanceType"};
+                                        "tenancy",         "instanceType"};
     json_t *o = json_object();
     for (size_t i = 0; i < ARRAY_LEN(shown); i++) {
         json_object_set_new(o, shown[i], json_string(attribute(p, shown[i])));
@@ -88,17 +88,17 @@ static json_t *terms(const struct simec2 *e, const struct product *p, const char
     char dollars[40], since[TIMEFMT_TEXT];
     simec2_dollars(price, 10, dollars);
     timefmt_rfc3339(e->prices_since_ns, since);
-    json_t *rate = json_pack("{s:s, s:s, s:s, s:{s:s}, s:s+}", "unit", "Hrs", "beginRange", "0",
-                             "endRange", "Inf", "pricePerUnit",
-                             str_starts(p->region, "cn-") ? "CNY" : "USD", dollars, "rateCode", sku,
-                             "." OFFER_TERM "." RATE);
+    json_t *rate =
+        json_pack("{s:s, s:s, s:s, s:{s:s}, s:s+}", "unit", "Hrs", "beginRange", "0", "endRange",
+                  "Inf", "pricePerUnit", str_starts(p->region, "cn-") ? "CNY" : "USD", dollars,
+                  "rateCode", sku, "." OFFER_TERM "." RATE);
     json_t *rates = json_object(), *offer = json_object();
     AUTO_FREE char *rate_key = xasprintf("%s." OFFER_TERM "." RATE, sku);
     AUTO_FREE char *offer_key = xasprintf("%s." OFFER_TERM, sku);
     json_object_set_new(rates, rate_key, rate);
     json_object_set_new(offer, offer_key,
-                        json_pack("{s:o, s:s, s:s, s:s, s:{}}", "priceDimensions", rates, "sku", sku,
-                                  "effectiveDate", since, "offerTermCode", OFFER_TERM,
+                        json_pack("{s:o, s:s, s:s, s:s, s:{}}", "priceDimensions", rates, "sku",
+                                  sku, "effectiveDate", since, "offerTermCode", OFFER_TERM,
                                   "termAttributes"));
     return json_pack("{s:o}", "OnDemand", offer);
 }

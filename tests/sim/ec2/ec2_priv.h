@@ -41,7 +41,8 @@
 #define IMAGES_MAX 1024u
 #define XML_EC2 "http://ec2.amazonaws.com/doc/2016-11-15/"
 
-/* ---- a call ------------------------------------------------------------------------------------ */
+/* ---- a call ------------------------------------------------------------------------------------
+ */
 
 struct simec2_param {
     const char *key, *value;
@@ -145,19 +146,20 @@ bool simec2_page(struct simec2_call *c, size_t min, size_t max, struct simec2_pa
 bool simec2_page_json(struct simec2_call *c, size_t dflt, size_t max, struct simec2_page *ret);
 char *simec2_page_token(struct simec2_call *c, uint64_t from);
 
-/* ---- templates ---------------------------------------------------------------------------------- */
+/* ---- templates ----------------------------------------------------------------------------------
+ */
 
 struct simec2_template {
     struct arena mem;
     unsigned refs; /* the table's one, and one per instance */
     const char *id, *name;
     int64_t created_ns;
-    json_t *tags;          /* of the template itself */
+    json_t *tags; /* of the template itself */
     const char *image_id, *instance_type, *user_data, *profile;
     const char *const *groups; /* ids */
     const char *const *interface_types;
     size_t n_groups, n_interfaces;
-    json_t *instance_tags;    /* TagSpecification instance, spot-instances-request ignored */
+    json_t *instance_tags; /* TagSpecification instance, spot-instances-request ignored */
     const char *reservation_preference, *tenancy;
     int64_t root_gib; /* of /dev/xvda or the first mapping; 0 = none said */
     /* user data, parsed at the first boot */
@@ -174,7 +176,8 @@ struct simec2_template *simec2_template_named(struct simec2_call *c, const char 
 void simec2_tag_specs(const struct simec2_call *c, const char *prefix, const char *resource_type,
                       json_t *dst);
 
-/* ---- places and images ----------------------------------------------------------------------------*/
+/* ---- places and images
+ * ----------------------------------------------------------------------------*/
 
 struct simec2_subnet {
     char id[32];
@@ -196,7 +199,8 @@ struct simec2_image {
     json_t *tags;                      /* NULL = matches any, if it is the newest standard one */
 };
 
-/* ---- market ------------------------------------------------------------------------------------- */
+/* ---- market -------------------------------------------------------------------------------------
+ */
 
 struct simec2_offer {
     bool wanted;
@@ -211,16 +215,18 @@ struct simec2_stockout {
     int64_t left;                      /* instances still to be had */
 };
 
-/* ---- faults ------------------------------------------------------------------------------------- */
+/* ---- faults -------------------------------------------------------------------------------------
+ */
 
 struct simec2_rule {
-    char *action; /* glob over SERVICE:ACTION */
+    char *action;              /* glob over SERVICE:ACTION */
     struct simec2_fault fault; /* an empty code: the service's word for throttling */
     int64_t times;             /* left; -1 = unlimited */
-    int64_t until_ns; /* mono */
+    int64_t until_ns;          /* mono */
 };
 
-/* ---- instances ---------------------------------------------------------------------------------- */
+/* ---- instances ----------------------------------------------------------------------------------
+ */
 
 struct simec2_inst {
     struct simec2_instance pub; /* first */
@@ -270,7 +276,8 @@ void simec2_interrupt(struct simec2_inst *x);
 json_t *simec2_node(const struct simec2_inst *x, const struct simec2_userdata *u,
                     struct err *reterr);
 
-/* ---- queue -------------------------------------------------------------------------------------- */
+/* ---- queue --------------------------------------------------------------------------------------
+ */
 
 struct simec2_message {
     char *body;
@@ -279,7 +286,8 @@ struct simec2_message {
     uint32_t receives;
 };
 
-/* ---- the cloud ----------------------------------------------------------------------------------- */
+/* ---- the cloud
+ * ----------------------------------------------------------------------------------- */
 
 struct simec2_token {
     char *key; /* ACTION:TOKEN */
@@ -330,9 +338,9 @@ struct simec2 {
     uint32_t n_zones;
     struct simec2_subnet *subnets; /* per zone */
     json_t *group_tags;            /* NULL = any */
-    struct simec2_image **images; /* oldest first; they never move */
+    struct simec2_image **images;  /* oldest first; they never move */
     size_t n_images, cap_images;
-    json_t *parameters; /* of SSM, by `images` steps */
+    json_t *parameters;          /* of SSM, by `images` steps */
     struct simec2_offer *offers; /* per fact */
     int64_t prices_since_ns;     /* wall */
     struct simec2_stockout *stockouts;
@@ -361,7 +369,7 @@ int64_t simec2_wall(const struct simec2 *e);
 /* "i-0123…" from the counter. dst[32] */
 void simec2_id(struct simec2 *e, const char *prefix, char dst[32]);
 void simec2_note(struct simec2 *e, const char *fmt, ...) PRINTF(2, 3);
-int simec2_zone_no(const struct simec2 *e, const char *zone);             /* -1 */
+int simec2_zone_no(const struct simec2 *e, const char *zone);               /* -1 */
 struct simec2_subnet *simec2_subnet_find(struct simec2 *e, const char *id); /* NULL */
 bool simec2_is_group(const char *id);
 struct simec2_image *simec2_image_find(const struct simec2 *e, const char *id);

@@ -4,7 +4,8 @@
 #define XML_IAM "https://iam.amazonaws.com/doc/2010-05-08/"
 #define XML_STS "https://sts.amazonaws.com/doc/2011-06-15/"
 
-/* ---- SSM --------------------------------------------------------------------------------------------- */
+/* ---- SSM
+ * --------------------------------------------------------------------------------------------- */
 
 /* What lies between two fixed parts of s, copied; false if s does not have them. */
 static bool between(const char *s, const char *before, const char *after, char *dst, size_t size)
@@ -110,7 +111,8 @@ void simec2_get_parameter(struct simec2_call *c)
                              "String", "Value", value, "Version", 1, "DataType", "text"));
 }
 
-/* ---- EKS --------------------------------------------------------------------------------------------- */
+/* ---- EKS
+ * --------------------------------------------------------------------------------------------- */
 
 void simec2_describe_cluster(struct simec2_call *c)
 {
@@ -129,7 +131,8 @@ void simec2_describe_cluster(struct simec2_call *c)
                              o->service_cidr, "ipFamily", "ipv4", "platformVersion", "eks.1"));
 }
 
-/* ---- IAM --------------------------------------------------------------------------------------------- */
+/* ---- IAM
+ * --------------------------------------------------------------------------------------------- */
 
 /*
  * Any instance profile exists, with a role of its own name, but for those that a controller names
@@ -174,8 +177,8 @@ static void write_profile(struct simec2_call *c, const char *tag, const json_t *
     put_str(b, "Path", path);
     put_str(b, "InstanceProfileName", name);
     put_str(b, "InstanceProfileId", "AIPA00000000000PROFIL");
-    AUTO_FREE char *arn = xasprintf("arn:aws:iam::%s:instance-profile%s%s", c->e->opts.account, path,
-                                    name);
+    AUTO_FREE char *arn =
+        xasprintf("arn:aws:iam::%s:instance-profile%s%s", c->e->opts.account, path, name);
     put_str(b, "Arn", arn);
     put_open(b, "Roles");
     if (*role) {
@@ -268,7 +271,8 @@ void simec2_add_role(struct simec2_call *c)
     if (!role || !*role || strchr(role, '/')) {
         simec2_fail(c, "ValidationError", "The specified value for roleName is invalid.");
     } else if (*jsonx_str_or(p, "role", "")) {
-        simec2_fail(c, "LimitExceeded", "Cannot exceed quota for InstanceSessionsPerInstanceProfile: 1");
+        simec2_fail(c, "LimitExceeded",
+                    "Cannot exceed quota for InstanceSessionsPerInstanceProfile: 1");
     } else {
         json_object_set_new(p, "role", json_string(role));
         done(c);
@@ -320,14 +324,14 @@ void simec2_get_role(struct simec2_call *c)
     simec2_query_end(c);
 }
 
-/* ---- STS --------------------------------------------------------------------------------------------- */
+/* ---- STS
+ * --------------------------------------------------------------------------------------------- */
 
 void simec2_get_caller_identity(struct simec2_call *c)
 {
     struct buf *b = &c->out;
     simec2_query_begin(c, XML_STS);
-    buf_printf(b, "<Arn>arn:aws:sts::%s:assumed-role/karp-agent/session</Arn>",
-               c->e->opts.account);
+    buf_printf(b, "<Arn>arn:aws:sts::%s:assumed-role/karp-agent/session</Arn>", c->e->opts.account);
     put_str(b, "UserId", "AROA0000000000000ROLE:session");
     put_str(b, "Account", c->e->opts.account);
     simec2_query_end(c);

@@ -16,7 +16,8 @@
 #define CANONICAL_MAX (1u << 20)
 #define QUERY_MAX 256
 
-/* ---- canonical request ------------------------------------------------------------------------------ */
+/* ---- canonical request
+ * ------------------------------------------------------------------------------ */
 
 static bool unreserved(int c)
 {
@@ -133,10 +134,11 @@ static bool put_canonical(struct buf *b, const struct sigv4_request *req,
     return !b->over;
 }
 
-/* ---- signature --------------------------------------------------------------------------------------- */
+/* ---- signature
+ * --------------------------------------------------------------------------------------- */
 
-static void derive_key(const char *secret, const char *day, const char *region,
-                       const char *service, uint8_t key[SHA256_BYTES])
+static void derive_key(const char *secret, const char *day, const char *region, const char *service,
+                       uint8_t key[SHA256_BYTES])
 {
     AUTO_FREE char *start = xasprintf("AWS4%s", secret);
     hash_hmac_sha256(start, strlen(start), day, 8, key);
@@ -168,7 +170,8 @@ bool simec2_sigv4_sign(const struct sigv4_request *req, const char *signed_heade
     return true;
 }
 
-/* ---- reading a request -------------------------------------------------------------------------------- */
+/* ---- reading a request
+ * -------------------------------------------------------------------------------- */
 
 struct authorization {
     char access[128], day[9], region[32], service[32];
@@ -309,7 +312,8 @@ static bool read_date(const char *s, int64_t *ret_wall_ns)
     return true;
 }
 
-/* ---- the verdict -------------------------------------------------------------------------------------- */
+/* ---- the verdict
+ * -------------------------------------------------------------------------------------- */
 
 static void verdict(struct sigv4_result *ret, enum sigv4_verdict v, const char *fmt, ...)
     PRINTF(3, 4);

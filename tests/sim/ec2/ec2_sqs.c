@@ -50,7 +50,8 @@ void simec2_get_queue_url(struct simec2_call *c)
     simec2_json(c, json_pack("{s:s}", "QueueUrl", url));
 }
 
-/* ---- the list ------------------------------------------------------------------------------------------ */
+/* ---- the list
+ * ------------------------------------------------------------------------------------------ */
 
 static void drop(struct simec2 *e, size_t i)
 {
@@ -62,8 +63,7 @@ static void drop(struct simec2 *e, size_t i)
 
 static void drop_old(struct simec2 *e)
 {
-    while (e->n_messages > 0 &&
-           e->messages[0].sent_mono_ns + MESSAGE_LIFE_NS <= simec2_mono(e)) {
+    while (e->n_messages > 0 && e->messages[0].sent_mono_ns + MESSAGE_LIFE_NS <= simec2_mono(e)) {
         drop(e, 0);
     }
 }
@@ -84,14 +84,17 @@ bool simec2_queue_send(struct simec2 *e, const char *text)
         return false;
     }
     ARRAY_GROW(e->messages, e->n_messages, e->cap_messages);
-    e->messages[e->n_messages++] = (struct simec2_message){
-        .body = xstrdup(text), .seq = ++e->ids, .sent_mono_ns = simec2_mono(e),
-        .sent_wall_ns = simec2_wall(e), .visible_ns = simec2_mono(e)};
+    e->messages[e->n_messages++] = (struct simec2_message){.body = xstrdup(text),
+                                                           .seq = ++e->ids,
+                                                           .sent_mono_ns = simec2_mono(e),
+                                                           .sent_wall_ns = simec2_wall(e),
+                                                           .visible_ns = simec2_mono(e)};
     simec2_queue_wake(e);
     return true;
 }
 
-/* ---- receive -------------------------------------------------------------------------------------------- */
+/* ---- receive
+ * -------------------------------------------------------------------------------------------- */
 
 static json_t *take(struct simec2 *e, struct simec2_message *m, int64_t visibility_ns)
 {
@@ -158,7 +161,8 @@ void simec2_receive_message(struct simec2_call *c)
                                          .visibility_ns = visibility * NS_PER_S};
 }
 
-/* ---- delete, send ---------------------------------------------------------------------------------------- */
+/* ---- delete, send
+ * ---------------------------------------------------------------------------------------- */
 
 void simec2_delete_message(struct simec2_call *c)
 {

@@ -15,7 +15,8 @@ struct step {
     step_fn fn;
 };
 
-/* ---- reading values ------------------------------------------------------------------------------------ */
+/* ---- reading values
+ * ------------------------------------------------------------------------------------ */
 
 static int invalid(struct err *reterr, const char *field, const char *what)
 {
@@ -30,7 +31,7 @@ static int only(const json_t *v, const char *field, const char *known, struct er
     if (!json_is_object(v)) {
         return invalid(reterr, field, "must be a map");
     }
-    json_object_foreach((json_t *)v, key, value) {
+    json_object_foreach ((json_t *)v, key, value) {
         const char *p = known;
         size_t n = strcspn(p, " ");
         while (*p && !(n == strlen(key) && memcmp(p, key, n) == 0)) {
@@ -45,7 +46,8 @@ static int only(const json_t *v, const char *field, const char *known, struct er
 }
 
 /* A duration member; absent gives dflt. */
-static int duration(const json_t *v, const char *key, int64_t dflt, int64_t *ret, struct err *reterr)
+static int duration(const json_t *v, const char *key, int64_t dflt, int64_t *ret,
+                    struct err *reterr)
 {
     const json_t *d = json_object_get(v, key);
     *ret = dflt;
@@ -78,7 +80,8 @@ static int64_t until(const struct simec2 *e, int64_t for_ns)
     return __builtin_add_overflow(simec2_mono(e), for_ns, &at) ? NS_NEVER : at;
 }
 
-/* ---- stock ---------------------------------------------------------------------------------------------- */
+/* ---- stock
+ * ---------------------------------------------------------------------------------------------- */
 
 static int stockout(struct simec2 *e, const json_t *v, bool act, struct err *reterr)
 {
@@ -112,7 +115,7 @@ static int each(struct simec2 *e, const json_t *v, bool act, const char *field, 
     if (json_array_size(v) > room) {
         return invalid(reterr, field, "there are too many of them");
     }
-    json_array_foreach((json_t *)v, i, item) {
+    json_array_foreach ((json_t *)v, i, item) {
         if (fn(e, item, act, reterr) < 0) {
             return -1;
         }
@@ -137,7 +140,8 @@ static int restock(struct simec2 *e, const json_t *v, bool act, struct err *rete
     return 0;
 }
 
-/* ---- faults --------------------------------------------------------------------------------------------- */
+/* ---- faults
+ * --------------------------------------------------------------------------------------------- */
 
 static void add_rule(struct simec2 *e, const char *action, const struct simec2_fault *f,
                      int64_t times, int64_t for_ns)
@@ -250,7 +254,8 @@ static int hide(struct simec2 *e, const json_t *v, bool act, struct err *reterr)
     return 0;
 }
 
-/* ---- prices --------------------------------------------------------------------------------------------- */
+/* ---- prices
+ * --------------------------------------------------------------------------------------------- */
 
 static bool glob_known(const char *glob)
 {
@@ -294,7 +299,7 @@ static int on_demand(struct simec2 *e, const json_t *v, bool act, bool with_spot
     if (!json_is_object(v)) {
         return invalid(reterr, "onDemand", "must be a map");
     }
-    json_object_foreach((json_t *)v, type, price) {
+    json_object_foreach ((json_t *)v, type, price) {
         if (dollars(price) < 0 || !glob_known(type)) {
             return err_set(reterr, ERR_INVALID, "ec2.onDemand.%s: no known type or no price", type);
         }
@@ -310,7 +315,7 @@ static int spot_of_zones(struct simec2 *e, const char *type, const json_t *v, bo
 {
     const char *zone;
     json_t *price;
-    json_object_foreach((json_t *)v, zone, price) {
+    json_object_foreach ((json_t *)v, zone, price) {
         if (dollars(price) < 0 || simec2_zone_no(e, zone) < 0) {
             return err_set(reterr, ERR_INVALID, "ec2.spot.%s.%s: no known zone or no price", type,
                            zone);
@@ -329,7 +334,7 @@ static int spot(struct simec2 *e, const json_t *v, bool act, struct err *reterr)
     if (!json_is_object(v)) {
         return invalid(reterr, "spot", "must be a map");
     }
-    json_object_foreach((json_t *)v, type, price) {
+    json_object_foreach ((json_t *)v, type, price) {
         if (!glob_known(type) || (!json_is_object(price) && dollars(price) < 0)) {
             return err_set(reterr, ERR_INVALID, "ec2.spot.%s: no known type or no price", type);
         }
@@ -381,13 +386,14 @@ static int prices_times(struct simec2 *e, const json_t *v, bool act, struct err 
     return 0;
 }
 
-/* ---- images, tags ----------------------------------------------------------------------------------------- */
+/* ---- images, tags
+ * ----------------------------------------------------------------------------------------- */
 
 static bool strings_only(const json_t *v)
 {
     const char *key;
     json_t *s;
-    json_object_foreach((json_t *)v, key, s) {
+    json_object_foreach ((json_t *)v, key, s) {
         if (!json_is_string(s)) {
             return false;
         }
@@ -473,7 +479,7 @@ static int tags(struct simec2 *e, const json_t *v, bool act, struct err *reterr)
     if (!json_is_object(v)) {
         return invalid(reterr, "tags", "must be a map");
     }
-    json_object_foreach((json_t *)v, what, map) {
+    json_object_foreach ((json_t *)v, what, map) {
         bool known = str_eq(what, "subnet") || str_eq(what, "sg") || str_eq(what, "image") ||
                      simec2_subnet_find(e, what) || simec2_is_group(what) ||
                      simec2_image_find(e, what);
@@ -488,7 +494,8 @@ static int tags(struct simec2 *e, const json_t *v, bool act, struct err *reterr)
     return 0;
 }
 
-/* ---- instances -------------------------------------------------------------------------------------------- */
+/* ---- instances
+ * -------------------------------------------------------------------------------------------- */
 
 /* Calls fn for each id of the list. */
 static int each_id(struct simec2 *e, const json_t *ids, const char *field, bool act,
@@ -499,7 +506,7 @@ static int each_id(struct simec2 *e, const json_t *ids, const char *field, bool 
     if (!json_is_array(ids)) {
         return invalid(reterr, field, "must be a list of instance ids");
     }
-    json_array_foreach((json_t *)ids, i, id) {
+    json_array_foreach ((json_t *)ids, i, id) {
         struct simec2_inst *x = simec2_inst_find(e, json_string_value(id));
         if (!x) {
             return err_set(reterr, ERR_INVALID, "ec2.%s: there is no instance %s", field,
@@ -610,7 +617,8 @@ static int foreign(struct simec2 *e, const json_t *v, bool act, struct err *rete
     return each(e, v, act, "foreign", SIMEC2_MAX_RULES, foreign_one, reterr);
 }
 
-/* ---- the table -------------------------------------------------------------------------------------------- */
+/* ---- the table
+ * -------------------------------------------------------------------------------------------- */
 
 static const struct step steps[] = {
     {"outOfCapacity", out_of_capacity},
@@ -632,12 +640,12 @@ static const struct step steps[] = {
     {"foreign", foreign},
 };
 
-static int run_steps(struct simec2 *e, const struct step *table, size_t n, const json_t *v, bool act,
-                     struct err *reterr)
+static int run_steps(struct simec2 *e, const struct step *table, size_t n, const json_t *v,
+                     bool act, struct err *reterr)
 {
     const char *key;
     json_t *value;
-    json_object_foreach((json_t *)v, key, value) {
+    json_object_foreach ((json_t *)v, key, value) {
         size_t i = 0;
         while (i < n && !str_eq(table[i].key, key)) {
             i++;
@@ -662,7 +670,9 @@ int simec2_step(struct simec2 *e, const json_t *step, struct err *reterr)
                : run_steps(e, steps, ARRAY_LEN(steps), step, true, reterr);
 }
 
-/* ---- spec.ec2 ----------------------------------------------------------------------------------------------- */
+/* ---- spec.ec2
+ * -----------------------------------------------------------------------------------------------
+ */
 
 static int types(struct simec2 *e, const json_t *v, bool act, struct err *reterr)
 {
@@ -674,7 +684,7 @@ static int types(struct simec2 *e, const json_t *v, bool act, struct err *reterr
     if (!json_is_array(v)) {
         return invalid(reterr, "types", "must be a list of globs");
     }
-    json_array_foreach((json_t *)v, i, glob) {
+    json_array_foreach ((json_t *)v, i, glob) {
         const char *text = json_string_value(glob);
         if (!text || !glob_known(text)) {
             return err_set(reterr, ERR_INVALID, "ec2.types[%zu]: matches no instance type", i);
@@ -715,8 +725,9 @@ static int first_on_demand(struct simec2 *e, const json_t *v, bool act, struct e
 int simec2_configure(struct simec2 *e, const json_t *spec, struct err *reterr)
 {
     static const struct step fields[] = {
-        {"types", types},           {"boot", boot}, {"ready", ready}, {"onDemand", first_on_demand},
-        {"spot", spot}, {"outOfCapacity", out_of_capacity},
+        {"types", types}, {"boot", boot},
+        {"ready", ready}, {"onDemand", first_on_demand},
+        {"spot", spot},   {"outOfCapacity", out_of_capacity},
     };
     if (!json_is_object(spec)) {
         return err_set(reterr, ERR_INVALID, "ec2: must be a map");

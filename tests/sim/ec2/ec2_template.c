@@ -89,7 +89,8 @@ struct simec2_template *simec2_template_named(struct simec2_call *c, const char 
     return t;
 }
 
-/* ---- tokens --------------------------------------------------------------------------------------- */
+/* ---- tokens
+ * --------------------------------------------------------------------------------------- */
 
 static uint64_t params_hash(const struct simec2_call *c)
 {
@@ -188,13 +189,15 @@ void simec2_token_keep(struct simec2_call *c, const char *token)
     map_put(e->tokens, key, t, NULL);
 }
 
-/* ---- reading a template --------------------------------------------------------------------------- */
+/* ---- reading a template
+ * --------------------------------------------------------------------------- */
 
 static bool name_ok(const char *name)
 {
     size_t n = name ? strlen(name) : 0;
     return n >= 3 && n <= 128 &&
-           strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789().-/_") == n;
+           strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789().-/_") ==
+               n;
 }
 
 static bool user_data_ok(struct simec2_call *c, const char *b64)
@@ -230,8 +233,7 @@ static bool read_network(struct simec2_call *c, const char *p, struct simec2_tem
 {
     size_t direct_n, n;
     const char *const *direct = simec2_param_list(c, &direct_n, "%sSecurityGroupId", p);
-    const char *const *groups =
-        simec2_param_list(c, &n, "%sNetworkInterface.1.SecurityGroupId", p);
+    const char *const *groups = simec2_param_list(c, &n, "%sNetworkInterface.1.SecurityGroupId", p);
     bool nics = simec2_param_any(c, "%sNetworkInterface.1.", p);
     if (nics && direct_n > 0) {
         simec2_fail(c, "InvalidParameterCombination",
@@ -308,7 +310,8 @@ static struct simec2_template *read_template(struct simec2_call *c, const char *
     return t;
 }
 
-/* ---- answers --------------------------------------------------------------------------------------- */
+/* ---- answers
+ * --------------------------------------------------------------------------------------- */
 
 static void write_template(struct simec2_call *c, const struct simec2_template *t, const char *tag)
 {
@@ -466,7 +469,8 @@ void simec2_describe_templates(struct simec2_call *c)
     simec2_xml_end(c);
 }
 
-/* ---- RunInstances --------------------------------------------------------------------------------- */
+/* ---- RunInstances
+ * --------------------------------------------------------------------------------- */
 
 static bool type_fits_image(struct simec2_call *c, const char *type, const char *image_id)
 {

@@ -1,7 +1,8 @@
 /* ec2_types.c - instance types, where they are offered, what spot costs. */
 #include "ec2_priv.h"
 
-/* ---- DescribeInstanceTypes ------------------------------------------------------------------------- */
+/* ---- DescribeInstanceTypes
+ * ------------------------------------------------------------------------- */
 
 static const char *wire_arch(const struct ec2_fact *f)
 {
@@ -25,12 +26,12 @@ static const char *type_attr(const void *obj, const char *name, size_t i)
     if (i > 0) {
         return NULL;
     }
-    return str_eq(name, "instance-type")                               ? f->name
-           : str_eq(name, "processor-info.supported-architecture")     ? wire_arch(f)
-           : str_eq(name, "supported-virtualization-type")             ? "hvm"
-           : str_eq(name, "bare-metal")                                ? f->bare_metal ? "true" : "false"
-           : str_eq(name, "hypervisor")                                ? f->hypervisor
-                                                                       : NULL;
+    return str_eq(name, "instance-type")                           ? f->name
+           : str_eq(name, "processor-info.supported-architecture") ? wire_arch(f)
+           : str_eq(name, "supported-virtualization-type")         ? "hvm"
+           : str_eq(name, "bare-metal") ? f->bare_metal ? "true" : "false"
+           : str_eq(name, "hypervisor") ? f->hypervisor
+                                        : NULL;
 }
 
 static void write_list(struct buf *b, const char *tag, const char *first, const char *second)
@@ -161,8 +162,9 @@ void simec2_describe_types(struct simec2_call *c)
     struct simec2_filters f;
     struct simec2_page page;
     const char *const *types = simec2_param_list(c, &n_types, "InstanceType");
-    if (!simec2_filters(c, "instance-type processor-info.supported-architecture bare-metal "
-                           "supported-virtualization-type supported-usage-class hypervisor",
+    if (!simec2_filters(c,
+                        "instance-type processor-info.supported-architecture bare-metal "
+                        "supported-virtualization-type supported-usage-class hypervisor",
                         &f) ||
         !simec2_page(c, 5, 100, &page) || !types_exist(c, types)) {
         return;
@@ -183,7 +185,8 @@ void simec2_describe_types(struct simec2_call *c)
     simec2_xml_end(c);
 }
 
-/* ---- DescribeInstanceTypeOfferings ------------------------------------------------------------------- */
+/* ---- DescribeInstanceTypeOfferings
+ * ------------------------------------------------------------------- */
 
 struct offering {
     const char *type, *location;
@@ -233,8 +236,7 @@ void simec2_describe_offerings(struct simec2_call *c)
         if (any_price(e, fact, zone) && simec2_filter_match(&f, NULL, offering_attr, &o)) {
             put_open(&c->out, "item");
             put_str(&c->out, "instanceType", o.type);
-            put_str(&c->out, "locationType",
-                    by_id ? "availability-zone-id" : "availability-zone");
+            put_str(&c->out, "locationType", by_id ? "availability-zone-id" : "availability-zone");
             put_str(&c->out, "location", o.location);
             put_close(&c->out, "item");
             shown++;
@@ -245,16 +247,17 @@ void simec2_describe_offerings(struct simec2_call *c)
     simec2_xml_end(c);
 }
 
-/* ---- DescribeSpotPriceHistory ------------------------------------------------------------------------- */
+/* ---- DescribeSpotPriceHistory
+ * ------------------------------------------------------------------------- */
 
 static const char *spot_attr(const void *obj, const char *name, size_t i)
 {
     const struct offering *o = obj;
-    return i > 0                                  ? NULL
-           : str_eq(name, "instance-type")        ? o->type
-           : str_eq(name, "availability-zone")    ? o->location
-           : str_eq(name, "product-description")  ? "Linux/UNIX"
-                                                  : NULL;
+    return i > 0                                 ? NULL
+           : str_eq(name, "instance-type")       ? o->type
+           : str_eq(name, "availability-zone")   ? o->location
+           : str_eq(name, "product-description") ? "Linux/UNIX"
+                                                 : NULL;
 }
 
 static bool wants_linux(const char *const *products, size_t n)

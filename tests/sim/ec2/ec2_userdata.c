@@ -18,7 +18,8 @@
 #define PARTS_MAX 64
 #define BOUNDARY_MAX 80
 
-/* ---- MIME --------------------------------------------------------------------------------------------- */
+/* ---- MIME
+ * --------------------------------------------------------------------------------------------- */
 
 struct part {
     const char *headers, *body; /* borrowed */
@@ -29,10 +30,10 @@ struct part {
 static bool split_part(const char *p, size_t n, struct part *ret)
 {
     for (size_t i = 0; i < n; i++) {
-        size_t gap = p[i] != '\n'                                     ? 0
-                     : i + 1 < n && p[i + 1] == '\n'                  ? 2
+        size_t gap = p[i] != '\n'                                        ? 0
+                     : i + 1 < n && p[i + 1] == '\n'                     ? 2
                      : i + 2 < n && p[i + 1] == '\r' && p[i + 2] == '\n' ? 3
-                                                                      : 0;
+                                                                         : 0;
         if (gap || (i == 0 && p[0] == '\n')) {
             size_t skip = gap ? gap : 1;
             *ret = (struct part){p, p + i + skip, i, n - i - skip};
@@ -52,7 +53,8 @@ static bool header(const struct part *part, const char *name, char *dst, size_t 
         size_t len = nl ? (size_t)(nl - line) : part->headers_n - at;
         at += len + 1;
         if (len > name_n && strncasecmp(line, name, name_n) == 0 && line[name_n] == ':') {
-            while (at < part->headers_n && (part->headers[at] == ' ' || part->headers[at] == '\t')) {
+            while (at < part->headers_n &&
+                   (part->headers[at] == ' ' || part->headers[at] == '\t')) {
                 const char *next = memchr(part->headers + at, '\n', part->headers_n - at);
                 size_t end = next ? (size_t)(next - part->headers) : part->headers_n;
                 len = end - (size_t)(line - part->headers);
@@ -151,7 +153,8 @@ static int split_message(const char *text, size_t n, struct part *parts, size_t 
     return 0;
 }
 
-/* ---- NodeConfig ----------------------------------------------------------------------------------------- */
+/* ---- NodeConfig
+ * ----------------------------------------------------------------------------------------- */
 
 static bool listed(const char *word, const char *list)
 {
@@ -173,7 +176,7 @@ static int only(const json_t *o, const char *where, const char *known, struct er
     if (o && !json_is_object(o)) {
         return err_set(reterr, ERR_INVALID, "NodeConfig: %s is no object", where);
     }
-    json_object_foreach((json_t *)o, key, value) {
+    json_object_foreach ((json_t *)o, key, value) {
         if (!listed(key, known)) {
             return err_set(reterr, ERR_INVALID, "NodeConfig: unknown field \"%s.%s\"", where, key);
         }
@@ -229,14 +232,13 @@ static int read_part(const struct part *part, json_t *config, struct err *reterr
         strcasecmp(encoding, "binary") != 0) {
         return err_set(reterr, ERR_INVALID, "user data: transfer encoding %s", encoding);
     }
-    AUTO_JSON json_t *docs =
-        yamlx_parse_all(part->body, part->body_n, "NodeConfig", NULL, reterr);
+    AUTO_JSON json_t *docs = yamlx_parse_all(part->body, part->body_n, "NodeConfig", NULL, reterr);
     if (!docs) {
         return -1;
     }
     size_t i;
     json_t *doc;
-    json_array_foreach(docs, i, doc) {
+    json_array_foreach (docs, i, doc) {
         if (check_shape(doc, reterr) < 0) {
             return -1;
         }
@@ -249,7 +251,8 @@ static int read_part(const struct part *part, json_t *config, struct err *reterr
                : err_set(reterr, ERR_INVALID, "a " NODE_TYPE " part is empty");
 }
 
-/* ---- kubelet ---------------------------------------------------------------------------------------------- */
+/* ---- kubelet
+ * ---------------------------------------------------------------------------------------------- */
 
 static bool ends_domain(const char *domain, size_t n, const char *suffix)
 {
@@ -431,10 +434,11 @@ static int read_flags(struct simec2_userdata *u, struct err *reterr)
     size_t i;
     json_t *f;
     char value[USER_DATA_MAX];
-    json_array_foreach((json_t *)flags, i, f) {
+    json_array_foreach ((json_t *)flags, i, f) {
         const char *flag = json_string_value(f);
         if (!flag || !str_starts(flag, "--")) {
-            return err_set(reterr, ERR_INVALID, "NodeConfig: spec.kubelet.flags[%zu] is no flag", i);
+            return err_set(reterr, ERR_INVALID, "NodeConfig: spec.kubelet.flags[%zu] is no flag",
+                           i);
         }
         if (flag_value(flag, "--node-labels", value, sizeof(value))) {
             if (add_labels(u->labels, value, reterr) < 0) {
@@ -460,7 +464,7 @@ static int read_taints(struct simec2_userdata *u, struct err *reterr)
     if (list && !json_is_array(list) && !json_is_null(list)) {
         return err_set(reterr, ERR_INVALID, "kubelet config: registerWithTaints is no list");
     }
-    json_array_foreach((json_t *)list, i, t) {
+    json_array_foreach ((json_t *)list, i, t) {
         if (only(t, "kubelet.config.registerWithTaints[]", "key value effect timeAdded", reterr) <
                 0 ||
             add_taint(u->taints, jsonx_str(t, "key"), jsonx_str_or(t, "value", ""),
@@ -480,10 +484,11 @@ static int check_amounts(const json_t *kubelet, const char *field, bool percent,
     if (o && !json_is_object(o)) {
         return err_set(reterr, ERR_INVALID, "kubelet config: %s is no map", field);
     }
-    json_object_foreach((json_t *)o, key, v) {
+    json_object_foreach ((json_t *)o, key, v) {
         const char *text = json_string_value(v);
         int64_t n;
-        bool ok = text && (quantity_parse_milli(text, &n) ? n >= 0 : percent && str_ends(text, "%"));
+        bool ok =
+            text && (quantity_parse_milli(text, &n) ? n >= 0 : percent && str_ends(text, "%"));
         if (!ok) {
             return err_set(reterr, ERR_INVALID, "kubelet config: %s.%s is no quantity", field, key);
         }
@@ -504,8 +509,7 @@ static int read_kubelet(struct simec2_userdata *u, struct err *reterr)
     u->max_pods = max ? json_integer_value(max) : -1;
     if (check_amounts(u->kubelet, "kubeReserved", false, reterr) < 0 ||
         check_amounts(u->kubelet, "systemReserved", false, reterr) < 0 ||
-        check_amounts(u->kubelet, "evictionHard", true, reterr) < 0 ||
-        read_taints(u, reterr) < 0) {
+        check_amounts(u->kubelet, "evictionHard", true, reterr) < 0 || read_taints(u, reterr) < 0) {
         return -1;
     }
     return read_flags(u, reterr);
@@ -529,7 +533,8 @@ static int read_cluster(struct simec2_userdata *u, struct err *reterr)
     return 0;
 }
 
-/* ---- all together ----------------------------------------------------------------------------------------- */
+/* ---- all together
+ * ----------------------------------------------------------------------------------------- */
 
 static int read_message(const char *text, size_t n, struct simec2_userdata *u, struct err *reterr)
 {
@@ -556,8 +561,8 @@ static int read_message(const char *text, size_t n, struct simec2_userdata *u, s
 int simec2_userdata_parse(const char *b64, struct simec2_userdata *ret, struct err *reterr)
 {
     size_t n = 0;
-    *ret = (struct simec2_userdata){.config = json_object(), .labels = json_object(),
-                                    .taints = json_array(), .max_pods = -1};
+    *ret = (struct simec2_userdata){
+        .config = json_object(), .labels = json_object(), .taints = json_array(), .max_pods = -1};
     AUTO_FREE uint8_t *raw = base64_decode(b64, &n);
     if (!raw || n == 0) {
         err_set(reterr, ERR_INVALID, raw ? "there is no user data" : "user data is not base64");

@@ -3,7 +3,8 @@
 
 #include <stdarg.h>
 
-/* ---- XML --------------------------------------------------------------------------------------- */
+/* ---- XML ---------------------------------------------------------------------------------------
+ */
 
 static void put_text(struct buf *b, const char *s)
 {
@@ -73,7 +74,7 @@ void put_tags(struct buf *b, const json_t *tags)
     const char *key;
     json_t *value;
     put_open(b, "tagSet");
-    json_object_foreach((json_t *)tags, key, value) {
+    json_object_foreach ((json_t *)tags, key, value) {
         put_open(b, "item");
         put_str(b, "key", key);
         put_str(b, "value", json_string_value(value));
@@ -92,7 +93,8 @@ char *simec2_dollars(int64_t pusd, int digits, char dst[40])
     return dst;
 }
 
-/* ---- envelopes ---------------------------------------------------------------------------------- */
+/* ---- envelopes ----------------------------------------------------------------------------------
+ */
 
 static void request_id(struct simec2 *e, char dst[48])
 {
@@ -136,7 +138,8 @@ void simec2_json(struct simec2_call *c, json_t *steal)
     buf_puts(&c->out, text);
 }
 
-/* ---- refusals ------------------------------------------------------------------------------------ */
+/* ---- refusals
+ * ------------------------------------------------------------------------------------ */
 
 int simec2_status_of(const char *code)
 {
