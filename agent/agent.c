@@ -21,6 +21,7 @@
 #include "nodepools.h"
 #include "podevents.h"
 #include "provisioner.h"
+#include "publish.h"
 #include "runtime.h"
 #include "standby.h"
 #include "store.h"
@@ -47,6 +48,7 @@
     X(termination)                                                                                 \
     X(emptiness)                                                                                   \
     X(provisioner)                                                                                 \
+    X(publish)                                                                                     \
     X(gauges)
 
 struct agent {
@@ -130,6 +132,7 @@ struct agent *agent_new(const struct agent_options *o, const struct agent_ports 
 static void controllers_free(struct agent *a)
 {
     gauges_free(a->gauges);
+    publish_free(a->publish);
     provisioner_free(a->provisioner);
     emptiness_free(a->emptiness);
     termination_free(a->termination);

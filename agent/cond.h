@@ -4,9 +4,10 @@
  * A change is collected in a struct cond_edit over the object's present conditions and rendered as
  * the whole new array, since a merge patch replaces arrays: so the patch must carry the resource
  * version the edit was made from. lastTransitionTime moves only when the status does.
- * The root condition Ready is derived from its dependents (operatorpkg): all True makes it True, any
- * False makes it False UnhealthyDependents, else it is Unknown ReconcilingDependents. Dependents that are missing are
- * added as Unknown AwaitingReconciliation since the object's creation.
+ * The root condition Ready is derived from its dependents (operatorpkg): all True makes it True,
+ * any False makes it False UnhealthyDependents, else it is Unknown ReconcilingDependents.
+ * Dependents that are missing are added as Unknown AwaitingReconciliation since the object's
+ * creation.
  */
 #ifndef KARP_AGENT_COND_H
 #define KARP_AGENT_COND_H

@@ -47,7 +47,8 @@ struct gc {
 
 static void round_begin(void *arg);
 
-/* ---- rounds ------------------------------------------------------------------------------------- */
+/* ---- rounds -------------------------------------------------------------------------------------
+ */
 
 static void forget_list(struct gc *g)
 {
@@ -73,7 +74,8 @@ static void round_end(struct gc *g)
     timer_set(&g->rt->timers, &g->timer, clock_mono(g->rt->clock) + pause_ns, round_begin, g);
 }
 
-/* ---- orphans ------------------------------------------------------------------------------------- */
+/* ---- orphans
+ * ------------------------------------------------------------------------------------- */
 
 static const struct node *node_of(const struct gc *g, const char *provider_id)
 {
@@ -147,7 +149,8 @@ static void collect_orphans(struct gc *g)
     }
 }
 
-/* ---- claims without instance ---------------------------------------------------------------------- */
+/* ---- claims without instance
+ * ---------------------------------------------------------------------- */
 
 static void lost_free(struct lost *x)
 {
@@ -173,8 +176,7 @@ static void on_claim_deleted(void *arg, const struct kube_resp *resp)
 {
     struct gc *g = arg;
     if (resp->err.kind != ERR_NONE && resp->err.kind != ERR_NOT_FOUND) {
-        log_error(g->rt->log, "cannot delete a NodeClaim without instance", "error",
-                  resp->err.msg);
+        log_error(g->rt->log, "cannot delete a NodeClaim without instance", "error", resp->err.msg);
     }
 }
 
@@ -270,7 +272,8 @@ static void collect_claims(struct gc *g)
     }
 }
 
-/* ---- one round ------------------------------------------------------------------------------------ */
+/* ---- one round
+ * ------------------------------------------------------------------------------------ */
 
 static void list_begins(void *arg)
 {
@@ -321,12 +324,12 @@ static void on_instances(void *arg, const struct err *err, const struct instance
     }
     g->v = NEW_N(struct listed, n);
     for (uint32_t i = 0; i < n; i++) {
-        g->v[i] = (struct listed){.id = xstrdup(list[i].id),
-                                  .claim_uid = xstrdup(list[i].claim_uid),
-                                  .provider_id =
-                                      xasprintf("aws:///%s/%s", list[i].zone, list[i].id),
-                                  .launched_ns = list[i].launched_ns,
-                                  .going = str_eq(list[i].state, "shutting-down")};
+        g->v[i] =
+            (struct listed){.id = xstrdup(list[i].id),
+                            .claim_uid = xstrdup(list[i].claim_uid),
+                            .provider_id = xasprintf("aws:///%s/%s", list[i].zone, list[i].id),
+                            .launched_ns = list[i].launched_ns,
+                            .going = str_eq(list[i].state, "shutting-down")};
     }
     g->n = n;
     for (uint32_t i = 0; i < n; i++) {
@@ -350,7 +353,8 @@ static void round_begin(void *arg)
     cloud_list(rt->cloud, on_instances, g);
 }
 
-/* ---- life ----------------------------------------------------------------------------------------- */
+/* ---- life
+ * ----------------------------------------------------------------------------------------- */
 
 struct gc *gc_new(struct runtime *rt)
 {

@@ -46,7 +46,8 @@ static int64_t mono(const struct launcher *l)
     return clock_mono(l->rt->clock);
 }
 
-/* ---- flights ----------------------------------------------------------------------------------- */
+/* ---- flights -----------------------------------------------------------------------------------
+ */
 
 static void flight_free(struct flight *f)
 {
@@ -102,7 +103,8 @@ static int64_t attempt_of(const struct nodeclaim *nc)
     return text && str_parse_i64(text, &n) && n > 0 ? n : 1;
 }
 
-/* ---- looking by tag ---------------------------------------------------------------------------- */
+/* ---- looking by tag ----------------------------------------------------------------------------
+ */
 
 /* The first launched; of the same time the first by id. */
 static const struct instance *first_of(const struct instance *list, uint32_t n)
@@ -178,7 +180,8 @@ static void look_for(struct flight *f)
     cloud_find(f->l->rt->cloud, f->uid, on_found, f);
 }
 
-/* ---- launching ---------------------------------------------------------------------------------- */
+/* ---- launching ----------------------------------------------------------------------------------
+ */
 
 static void say(struct flight *f, const struct launch_result *r)
 {
@@ -223,8 +226,8 @@ static void no_capacity(struct flight *f, const struct launch_result *r)
     f->give_up = true;
     f->disrupted = "insufficient_capacity";
     str_copy(f->message, sizeof(f->message), r->message);
-    events_warning(f->l->rt->events, &about, "InsufficientCapacityError",
-                   "NodeClaim %s event: %s", f->name, f->message);
+    events_warning(f->l->rt->events, &about, "InsufficientCapacityError", "NodeClaim %s event: %s",
+                   f->name, f->message);
     log_info(f->l->rt->log, "no capacity for a NodeClaim", "NodeClaim", f->name, "error",
              f->message);
 }
@@ -257,9 +260,9 @@ static void on_launch(void *arg, const struct launch_result *r)
         if (same) {
             f->found = launch_found_new(l->rt, nc, r);
         }
-        log_info(l->rt->log, "launched nodeclaim", "NodeClaim", f->name, "instance",
-                 r->instance.id, "instance-type", r->instance.type, "zone", r->instance.zone,
-                 "capacity-type", sym_str(l->rt->syms, capacity_type_sym(r->instance.ct)));
+        log_info(l->rt->log, "launched nodeclaim", "NodeClaim", f->name, "instance", r->instance.id,
+                 "instance-type", r->instance.type, "zone", r->instance.zone, "capacity-type",
+                 sym_str(l->rt->syms, capacity_type_sym(r->instance.ct)));
         break;
     case LAUNCH_NO_CAPACITY:
         no_capacity(f, r);
@@ -290,7 +293,8 @@ static void launch(struct flight *f, const struct nodeclaim *nc)
     cloud_launch(f->l->rt->cloud, nc, f->attempt, on_launch, f);
 }
 
-/* ---- writing ------------------------------------------------------------------------------------- */
+/* ---- writing
+ * ------------------------------------------------------------------------------------- */
 
 static struct work work_on(struct launcher *l, const char *key)
 {
@@ -302,10 +306,10 @@ static enum queue_verdict write_attempt(struct launcher *l, const struct nodecla
     char text[24];
     struct work w = work_on(l, nc->m.name);
     snprintf(text, sizeof(text), "%lld", (long long)attempt_of(nc) + 1);
-    return work_patch(&w, KIND_NODE_CLAIM, NULL, nc->m.name, "",
-                      json_pack("{s:{s:{s:s}}}", "metadata", "annotations", ANN_LAUNCH_ATTEMPT,
-                                text),
-                      nc->m.resource_version);
+    return work_patch(
+        &w, KIND_NODE_CLAIM, NULL, nc->m.name, "",
+        json_pack("{s:{s:{s:s}}}", "metadata", "annotations", ANN_LAUNCH_ATTEMPT, text),
+        nc->m.resource_version);
 }
 
 static enum queue_verdict write_found(struct launcher *l, const struct nodeclaim *nc,
@@ -359,7 +363,8 @@ static enum queue_verdict delete_claim(struct launcher *l, const struct nodeclai
     return work_delete(&w, KIND_NODE_CLAIM, NULL, nc->m.name, nc->m.uid);
 }
 
-/* ---- one look -------------------------------------------------------------------------------------- */
+/* ---- one look
+ * -------------------------------------------------------------------------------------- */
 
 static bool may_act(const struct launcher *l)
 {
@@ -453,7 +458,8 @@ static enum queue_verdict look(void *ctx, const char *key)
     return f->busy ? QUEUE_OK : act(l, nc, f);
 }
 
-/* ---- life ------------------------------------------------------------------------------------------ */
+/* ---- life
+ * ------------------------------------------------------------------------------------------ */
 
 /* A claim that comes into being while we alone may launch has no instance yet. */
 static void on_claim(void *arg, const char *key, const void *before, const void *now)
@@ -494,7 +500,9 @@ void launcher_free(struct launcher *l)
 
 void launcher_start(struct launcher *l)
 {
-    (void)l; /* claims wake it */
+    for (MAP_EACH(store_all(l->rt->store, STORE_CLAIM), e)) {
+        queue_add(l->queue, map_key(e));
+    }
 }
 
 bool launcher_settled(const struct runtime *rt, const struct nodeclaim *nc)

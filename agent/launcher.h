@@ -10,14 +10,16 @@
  *  - A claim that this process has not seen being created, or that was seen while it might not
  *    write, is first looked for by tag: a process before us may have launched it. Found: adopted.
  *  - No answer (or IdempotentParameterMismatch): look by tag every LAUNCHER_LOOK_NS and adopt; only
- *    LAUNCHER_ABSENT_NS of consistent absence count as "there is none". EC2 shows new instances late.
+ *    LAUNCHER_ABSENT_NS of consistent absence count as "there is none". EC2 shows new instances
+ * late.
  *  - An instance that is known is remembered until the claim says so: labels first, then the status
  *    with Launched=True. A patch that fails is repeated; nothing is launched again.
- *  - NO_CAPACITY: Warning event InsufficientCapacityError, the claim is deleted (its pods are planned
- *    anew). Class not ready: deleted likewise. REFUSED: Launched=Unknown with reason and message,
- *    the attempt advances, back-off 1 s to 60 s.
- *  - A claim that is being deleted launches nothing any more; if something may have been launched it
- *    is looked for in the same way, and its providerID is written, so that the termination finds it.
+ *  - NO_CAPACITY: Warning event InsufficientCapacityError, the claim is deleted (its pods are
+ * planned anew). Class not ready: deleted likewise. REFUSED: Launched=Unknown with reason and
+ * message, the attempt advances, back-off 1 s to 60 s.
+ *  - A claim that is being deleted launches nothing any more; if something may have been launched
+ * it is looked for in the same way, and its providerID is written, so that the termination finds
+ * it.
  */
 #ifndef KARP_AGENT_LAUNCHER_H
 #define KARP_AGENT_LAUNCHER_H

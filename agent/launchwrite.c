@@ -104,6 +104,6 @@ json_t *launch_found_status(const struct launch_found *f, const struct nodeclaim
     cond_set(&e, "Launched", STATUS_TRUE, NULL, NULL);
     cond_root(&e, launch_dependents, nc->m.created_ns, root);
     return json_pack("{s:{s:s, s:s, s:O, s:O, s:o}}", "status", "providerID", f->provider_id,
-                     "imageID", f->image_id, "capacity", f->capacity, "allocatable",
-                     f->allocatable, "conditions", cond_json(&e));
+                     "imageID", f->image_id, "capacity", f->capacity, "allocatable", f->allocatable,
+                     "conditions", cond_json(&e));
 }

@@ -20,7 +20,8 @@
 #define CLASS_WAITING_NS (10 * NS_PER_MIN) /* for NodeClaims; their end wakes it, too */
 #define NAMES_SHOWN 5
 
-/* ---- entries ----------------------------------------------------------------------------------- */
+/* ---- entries -----------------------------------------------------------------------------------
+ */
 
 struct class_entry *class_entry(const struct cloud *c, const char *name)
 {
@@ -83,7 +84,8 @@ static struct class_entry *entry_of(struct cloud *c, const struct nodeclass *cls
     return e;
 }
 
-/* ---- metadata ---------------------------------------------------------------------------------- */
+/* ---- metadata ----------------------------------------------------------------------------------
+ */
 
 static struct work work_on(struct cloud *c, const char *key)
 {
@@ -143,18 +145,20 @@ static enum queue_verdict stamp_claim(struct cloud *c, const char *key, const ch
     struct work w = work_on(c, key);
     queue_add(c->classes.queue, key);
     return work_patch(&w, KIND_NODE_CLAIM, NULL, nc->m.name, "",
-                      json_pack("{s:{s:o}}", "metadata", "annotations", a),
-                      nc->m.resource_version);
+                      json_pack("{s:{s:o}}", "metadata", "annotations", a), nc->m.resource_version);
 }
 
-/* ---- deleting ------------------------------------------------------------------------------------ */
+/* ---- deleting
+ * ------------------------------------------------------------------------------------ */
 
 enum removal { REMOVAL_NONE, REMOVAL_BUSY, REMOVAL_DONE };
 
 static enum removal removal_state(const struct cloud *c, const char *name)
 {
     const void *m = map_get(c->classes.removing, name);
-    return m == &c->classes.busy ? REMOVAL_BUSY : m == &c->classes.done ? REMOVAL_DONE : REMOVAL_NONE;
+    return m == &c->classes.busy   ? REMOVAL_BUSY
+           : m == &c->classes.done ? REMOVAL_DONE
+                                   : REMOVAL_NONE;
 }
 
 static void on_templates_gone(struct cloud *c, const char *cls, const struct err *err)
@@ -226,7 +230,8 @@ static enum queue_verdict look_deleting(struct cloud *c, const struct nodeclass 
                       cls->m.resource_version);
 }
 
-/* ---- looking ------------------------------------------------------------------------------------- */
+/* ---- looking
+ * ------------------------------------------------------------------------------------- */
 
 static void on_resolved(struct cloud *c, const char *cls)
 {
@@ -321,7 +326,8 @@ static enum queue_verdict look(void *ctx, const char *key)
     return v;
 }
 
-/* ---- life ----------------------------------------------------------------------------------------- */
+/* ---- life
+ * ----------------------------------------------------------------------------------------- */
 
 static void on_class(void *arg, const char *key, const void *before, const void *now)
 {
@@ -346,7 +352,8 @@ void classes_init(struct cloud *c)
 {
     c->classes.entries = map_new(CLASSES_MAX);
     c->classes.removing = map_new(CLASSES_MAX);
-    c->classes.queue = queue_new(c->rt, "nodeclass", CLASS_BACKOFF_NS, CLASS_BACKOFF_MAX_NS, look, c);
+    c->classes.queue =
+        queue_new(c->rt, "nodeclass", CLASS_BACKOFF_NS, CLASS_BACKOFF_MAX_NS, look, c);
     store_subscribe(c->rt->store, STORE_CLASS, on_class, c);
     store_subscribe(c->rt->store, STORE_CLAIM, on_claim, c);
 }

@@ -33,7 +33,8 @@
 #define CLASSES_MAX STORE_MAX_OBJECTS
 #define RETRY_MIN_NS (1 * NS_PER_S)
 
-/* ---- home.c ------------------------------------------------------------------------------------ */
+/* ---- home.c ------------------------------------------------------------------------------------
+ */
 
 #define HOME_REFRESH_NS (5 * NS_PER_MIN)
 #define HOME_RETRY_MAX_NS (30 * NS_PER_S)
@@ -42,16 +43,17 @@
 struct home {
     char *account;
     char *endpoint, *ca_b64, *cidr;
-    char *version;   /* "1.34" */
-    char *dns_ip;    /* of kube-system/kube-dns; NULL also if there is none */
-    bool asked;      /* EKS, version and kube-dns have been asked once */
-    char *trouble;   /* why EKS did not answer, for people; NULL if it did */
+    char *version; /* "1.34" */
+    char *dns_ip;  /* of kube-system/kube-dns; NULL also if there is none */
+    bool asked;    /* EKS, version and kube-dns have been asked once */
+    char *trouble; /* why EKS did not answer, for people; NULL if it did */
 };
 
 void home_start(struct cloud *c);
 void home_done(struct cloud *c);
 
-/* ---- facts.c, refresh.c, stock.c ----------------------------------------------------------------- */
+/* ---- facts.c, refresh.c, stock.c
+ * ----------------------------------------------------------------- */
 
 #define FACTS_REFRESH_NS (12 * NS_PER_H)
 #define FACTS_RETRY_MAX_NS (10 * NS_PER_MIN)
@@ -106,7 +108,8 @@ bool stock_holds(const struct cloud *c, const struct stock *s);
 /* Counts up the version when a stock-out has ended. */
 void stock_expire(struct cloud *c);
 
-/* ---- classspec.c ----------------------------------------------------------------------------------- */
+/* ---- classspec.c
+ * ----------------------------------------------------------------------------------- */
 
 /* The numbers of the spec that enter the catalog. What cannot be read counts as not there. */
 void spec_ec2_class(const struct agent_options *o, const json_t *spec, struct ec2_class *ret);
@@ -123,7 +126,8 @@ const char *spec_restricted_tag(const json_t *spec);
 /* Types that cannot run the class at all: they get no offerings. */
 bool spec_type_fits(const json_t *spec, const struct ec2_class *ec, const struct ec2_fact *f);
 
-/* ---- resolve.c, images.c ---------------------------------------------------------------------------- */
+/* ---- resolve.c, images.c
+ * ---------------------------------------------------------------------------- */
 
 #define RESOLVE_MAX 2000 /* subnets, groups or images of one class */
 
@@ -167,14 +171,15 @@ json_t *images_status(const struct image_in *v, size_t n, int64_t now_ns);
 size_t images_al2023_paths(struct arena *a, const char *version, const char *minor,
                            const char *paths[8], const char *variants[8]);
 
-/* ---- class.c, classstatus.c ----------------------------------------------------------------------------- */
+/* ---- class.c, classstatus.c
+ * ----------------------------------------------------------------------------- */
 
 struct class_entry {
     char *name, *uid;
     int64_t generation;
     json_t *spec;
     struct resolved res;
-    struct job *job;     /* resolving */
+    struct job *job; /* resolving */
     struct market *market;
 };
 
@@ -193,11 +198,12 @@ struct class_entry *class_entry(const struct cloud *c, const char *name); /* NUL
 /* The merge patch for status; NULL if nothing is to change. */
 json_t *class_status_patch(struct cloud *c, const struct nodeclass *cls,
                            const struct class_entry *e);
-/* Usable for launches: Ready for this generation. Else *ret_why (borrowed from cls or a literal) and
- * whether it is only unknown yet. */
+/* Usable for launches: Ready for this generation. Else *ret_why (borrowed from cls or a literal)
+ * and whether it is only unknown yet. */
 bool class_usable(const struct nodeclass *cls, const char **ret_why, bool *ret_unknown);
 
-/* ---- market.c --------------------------------------------------------------------------------------- */
+/* ---- market.c
+ * --------------------------------------------------------------------------------------- */
 
 struct market_subnet {
     const char *id;
@@ -214,8 +220,8 @@ struct market {
     struct arena mem;       /* of what follows */
     struct ec2_class ec;
     const int *facts;          /* per type of the catalog: its number in ec2_facts */
-    const char *const *images; /* per type: id of its image; NULL: there is none, or the class cannot
-                                * run on it */
+    const char *const *images; /* per type: id of its image; NULL: there is none, or the class
+                                * cannot run on it */
     const struct market_subnet *subnets;
     uint32_t n_subnets;
 };
@@ -228,14 +234,15 @@ struct market *market_of(struct cloud *c, const struct nodeclass *cls, struct er
 struct market *market_ref(struct market *m);
 void market_unref(struct cloud *c, struct market *m);
 
-/* ---- userdata.c ---------------------------------------------------------------------------------------- */
+/* ---- userdata.c
+ * ---------------------------------------------------------------------------------------- */
 
 struct userdata_in {
     const struct symtab *syms;
     const char *cluster, *endpoint, *ca_b64, *cidr, *dns_ip; /* dns_ip may be NULL */
-    const char *user;      /* spec.userData or NULL */
-    const json_t *kubelet; /* spec.kubelet or NULL */
-    bool custom, raid0;    /* family Custom: the user's text as it stands */
+    const char *user;                                        /* spec.userData or NULL */
+    const json_t *kubelet;                                   /* spec.kubelet or NULL */
+    bool custom, raid0; /* family Custom: the user's text as it stands */
     int32_t max_pods;
     const struct taints *taints, *startup_taints;
     const struct label *labels; /* of the node */
@@ -247,7 +254,8 @@ int userdata_build(const struct userdata_in *in, struct buf *out, struct err *re
 /* Labels of these domains are not kubelet's to set: they are synced later. */
 bool userdata_label_allowed(const char *key);
 
-/* ---- template.c ------------------------------------------------------------------------------------------- */
+/* ---- template.c
+ * ------------------------------------------------------------------------------------------- */
 
 #define TEMPLATE_PREFIX "karpenter.k8s.aws/"
 #define TEMPLATE_UNUSED_NS (10 * NS_PER_MIN)
@@ -275,10 +283,12 @@ void templates_forget(struct cloud *c, const char *name);
 typedef void (*templates_gone_fn)(struct cloud *c, const char *cls, const struct err *err);
 void templates_delete_of(struct cloud *c, const char *cls, templates_gone_fn done);
 
-/* ---- plan.c ----------------------------------------------------------------------------------------------- */
+/* ---- plan.c
+ * -----------------------------------------------------------------------------------------------
+ */
 
-#define PLAN_TYPES_MAX 60     /* as Karpenter */
-#define PLAN_MIN_FLEXIBLE 5   /* on-demand although spot is allowed: fewer types deserve a word */
+#define PLAN_TYPES_MAX 60   /* as Karpenter */
+#define PLAN_MIN_FLEXIBLE 5 /* on-demand although spot is allowed: fewer types deserve a word */
 
 struct plan_in {
     const struct symtab *syms;
@@ -304,7 +314,8 @@ struct plan {
 
 void plan_build(struct arena *a, const struct plan_in *in, struct plan *ret);
 
-/* ---- outcome.c ---------------------------------------------------------------------------------------------- */
+/* ---- outcome.c
+ * ---------------------------------------------------------------------------------------------- */
 
 #define LAUNCH_TOKEN_CHARS 32
 
@@ -324,7 +335,8 @@ struct launch_ask {
     const char *cls; /* name of the class */
     const char *context;
     struct ec2_create_template *templates;
-    struct ec2_fleet_config *configs; /* parallel to templates, names filled in when they are known */
+    struct ec2_fleet_config
+        *configs; /* parallel to templates, names filled in when they are known */
     uint32_t n;
     struct ec2_tags tags, instance_tags;
 };
@@ -335,7 +347,8 @@ int launch_ask_build(struct cloud *c, struct arena *a, const struct nodeclaim *n
                      const struct nodeclass *cls, const struct market *m, const struct plan *plan,
                      struct launch_ask *ret, struct err *reterr);
 
-/* ---- instance.c --------------------------------------------------------------------------------------------- */
+/* ---- instance.c
+ * --------------------------------------------------------------------------------------------- */
 
 #define INSTANCE_YOUNG_NS (2 * NS_PER_MIN) /* EC2 may not show it yet */
 #define INSTANCE_YOUNG_MAX 20000
@@ -348,7 +361,7 @@ struct young {
 };
 
 struct instances {
-    struct map *young; /* id → struct young */
+    struct map *young;                             /* id → struct young */
     int64_t launch_failed_ns, terminate_failed_ns; /* monotonic, 0 = the last one did not fail */
     int64_t skew_ns;
 };
@@ -359,7 +372,8 @@ void instance_launched(struct cloud *c, const char *id, int64_t sent_wall_ns);
 /* Remembers whether the call failed as such. */
 void instance_note_call(struct cloud *c, bool launch, const struct err *err);
 
-/* ---- the cloud ---------------------------------------------------------------------------------------------- */
+/* ---- the cloud
+ * ---------------------------------------------------------------------------------------------- */
 
 struct cloud {
     struct runtime *rt;

@@ -109,8 +109,8 @@ static json_t *requirements(const struct image_in *m)
     require(list, "kubernetes.io/arch", "In", arch_label(m->arch));
     bool standard = str_eq(m->variant, "standard");
     if (standard || str_eq(m->variant, "nvidia")) {
-        require(list, "karpenter.k8s.aws/instance-gpu-count",
-                standard ? "DoesNotExist" : "Exists", NULL);
+        require(list, "karpenter.k8s.aws/instance-gpu-count", standard ? "DoesNotExist" : "Exists",
+                NULL);
     }
     if (standard || str_eq(m->variant, "neuron")) {
         require(list, "karpenter.k8s.aws/instance-accelerator-count",

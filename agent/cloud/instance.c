@@ -28,7 +28,8 @@ struct look {
 
 static const char *const alive[] = {"pending", "running", "stopping", "stopped", "shutting-down"};
 
-/* ---- young ones ---------------------------------------------------------------------------------- */
+/* ---- young ones
+ * ---------------------------------------------------------------------------------- */
 
 void instances_init(struct cloud *c)
 {
@@ -93,7 +94,8 @@ static void not_visible_yet(struct err *err, const char *id)
     err_set(err, ERR_UNAVAILABLE, "EC2 does not show the new instance %s yet", id);
 }
 
-/* ---- the clock ----------------------------------------------------------------------------------- */
+/* ---- the clock
+ * ----------------------------------------------------------------------------------- */
 
 /* EC2's launch time lies between the request and its answer, by a clock that is right. */
 static void learn_skew(struct cloud *c, const struct ec2_instance *i)
@@ -117,7 +119,8 @@ int64_t cloud_clock_skew_ns(const struct cloud *c)
     return c->instances.skew_ns;
 }
 
-/* ---- failing calls -------------------------------------------------------------------------------- */
+/* ---- failing calls
+ * -------------------------------------------------------------------------------- */
 
 static bool as_such(const struct err *err)
 {
@@ -152,7 +155,8 @@ bool cloud_failing(const struct cloud *c)
     return false;
 }
 
-/* ---- describing ----------------------------------------------------------------------------------- */
+/* ---- describing
+ * ----------------------------------------------------------------------------------- */
 
 static const char *tag_of(const struct ec2_instance *i, const char *key)
 {
@@ -251,9 +255,8 @@ static void ask_page(struct look *k)
         req.ids = (struct ec2_strings){key, 1};
     } else {
         req.max_results = EC2_PAGE_INSTANCES;
-        req.filters = k->what == JOB_LIST
-                          ? (struct ec2_filters){listing, ARRAY_LEN(listing)}
-                          : (struct ec2_filters){finding, ARRAY_LEN(finding)};
+        req.filters = k->what == JOB_LIST ? (struct ec2_filters){listing, ARRAY_LEN(listing)}
+                                          : (struct ec2_filters){finding, ARRAY_LEN(finding)};
     }
     ec2_encode_describe_instances(&form, &req);
     job_aws_form(&k->j, "ec2", &form, true, on_page, NULL);
@@ -296,7 +299,8 @@ void cloud_get(struct cloud *c, const char *instance_id, cloud_list_fn done, voi
     look_begin(c, JOB_GET, instance_id, done, arg);
 }
 
-/* ---- terminating and tagging ------------------------------------------------------------------------ */
+/* ---- terminating and tagging
+ * ------------------------------------------------------------------------ */
 
 static void on_terminated(struct job *j, void *ctx UNUSED, const struct aws_result *res)
 {

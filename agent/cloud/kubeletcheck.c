@@ -5,8 +5,12 @@
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
 
-static const char *const signals[] = {"memory.available", "nodefs.available", "nodefs.inodesFree",
-                                      "imagefs.available", "imagefs.inodesFree", "pid.available",
+static const char *const signals[] = {"memory.available",
+                                      "nodefs.available",
+                                      "nodefs.inodesFree",
+                                      "imagefs.available",
+                                      "imagefs.inodesFree",
+                                      "pid.available",
                                       NULL};
 static const char *const reservable[] = {"cpu", "memory", "ephemeral-storage", "pid", NULL};
 

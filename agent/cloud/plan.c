@@ -18,7 +18,8 @@ struct planner {
     int64_t spot_limit_pusd_h; /* spot dearer than that is no offering; PRICE_UNKNOWN = none */
 };
 
-/* ---- filters ------------------------------------------------------------------------------------ */
+/* ---- filters ------------------------------------------------------------------------------------
+ */
 
 static bool compatible(struct planner *p)
 {
@@ -110,7 +111,8 @@ static uint64_t zones_of(const struct planner *p, uint32_t type, enum capacity_t
     return zones;
 }
 
-/* ---- cutting ------------------------------------------------------------------------------------- */
+/* ---- cutting
+ * ------------------------------------------------------------------------------------- */
 
 static int type_cmp(const void *a, const void *b)
 {

@@ -90,7 +90,8 @@ static bool next_page(struct refresh *r, const char *token)
     return true;
 }
 
-/* ---- where types are offered ------------------------------------------------------------------- */
+/* ---- where types are offered -------------------------------------------------------------------
+ */
 
 static int zone_no(struct refresh *r, const char *zone)
 {
@@ -172,7 +173,8 @@ static void ask_offerings(struct job *j)
     job_aws_form(j, "ec2", &f, true, on_offerings, NULL);
 }
 
-/* ---- spot -------------------------------------------------------------------------------------- */
+/* ---- spot --------------------------------------------------------------------------------------
+ */
 
 static void add_spot(struct refresh *r, const struct ec2_spot_prices *page)
 {
@@ -245,7 +247,8 @@ static void ask_spot(struct job *j)
     job_aws_form(j, "ec2", &f, true, on_spot, NULL);
 }
 
-/* ---- on-demand --------------------------------------------------------------------------------- */
+/* ---- on-demand ---------------------------------------------------------------------------------
+ */
 
 static void add_price(void *arg, const char *instance_type, int64_t price_pusd_h)
 {
@@ -322,7 +325,8 @@ static void ask_prices(struct job *j)
     job_aws(j, &call, on_prices, NULL);
 }
 
-/* ---- life -------------------------------------------------------------------------------------- */
+/* ---- life --------------------------------------------------------------------------------------
+ */
 
 static void start(struct cloud *c, const char *what, job_fn ask)
 {

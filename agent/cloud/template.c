@@ -58,7 +58,8 @@ void template_name(struct arena *a, struct ec2_create_template *req)
      * be answered with the template that was deleted in the meantime. */
 }
 
-/* ---- ensuring ---------------------------------------------------------------------------------- */
+/* ---- ensuring ----------------------------------------------------------------------------------
+ */
 
 struct ensuring {
     struct job *j;
@@ -176,7 +177,8 @@ void templates_ensure(struct job *j, const struct ec2_create_template *v, size_t
     }
 }
 
-/* ---- deleting ---------------------------------------------------------------------------------- */
+/* ---- deleting ----------------------------------------------------------------------------------
+ */
 
 struct sweep {
     struct job j;
@@ -316,10 +318,10 @@ static void list_page(struct sweep *s)
     AUTO_FORM struct form form = {0};
     struct cloud *c = s->j.c;
     const char *cluster[] = {c->rt->opt->cluster_name}, *cls[] = {s->cls};
-    const struct ec2_filter f[] = {{"tag:" TAG_CLUSTER, {cluster, 1}}, {"tag:" TAG_CLASS, {cls, 1}}};
-    const struct ec2_describe_templates req = {.filters = {f, s->cls ? 2 : 1},
-                                               .max_results = EC2_PAGE_TEMPLATES,
-                                               .next_token = s->token};
+    const struct ec2_filter f[] = {{"tag:" TAG_CLUSTER, {cluster, 1}},
+                                   {"tag:" TAG_CLASS, {cls, 1}}};
+    const struct ec2_describe_templates req = {
+        .filters = {f, s->cls ? 2 : 1}, .max_results = EC2_PAGE_TEMPLATES, .next_token = s->token};
     ec2_encode_describe_templates(&form, &req);
     job_aws_form(&s->j, "ec2", &form, true, on_listed, NULL);
 }

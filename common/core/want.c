@@ -48,9 +48,7 @@ static bool covers(struct arena *scratch, const struct symtab *t, const struct r
     }
     struct arena_mark mark = arena_mark(scratch);
     struct req both = req_intersect(scratch, t, have, w);
-    struct req alone = *have;
-    both.min_values = alone.min_values = 0;
-    bool ret = req_equal(&both, &alone);
+    bool ret = req_equal(&both, have);
     arena_rewind(scratch, mark);
     return ret;
 }

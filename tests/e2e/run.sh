@@ -73,7 +73,7 @@ if ! cp_up "$OUT/cp"; then
 fi
 export CP API_PORT
 for case in "$ROOT"/tests/e2e/cases/*.sh; do
-    [[ $(basename "$case") =~ $pattern ]] || continue
+    [[ $(basename "$case" .sh) =~ $pattern ]] || continue
     play "$case"
 done
 echo "$passed passed, $failed failed"

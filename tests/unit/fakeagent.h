@@ -12,6 +12,7 @@
 #include "common/base/alloc.h"
 #include "common/base/str.h"
 #include "common/kube/decode.h"
+#include "unit.h"
 
 #define FAKE_CALLS_MAX 256
 #define FAKE_WALL_NS (INT64_C(1767603600) * NS_PER_S) /* 2026-01-05T09:00:00Z */

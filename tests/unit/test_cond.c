@@ -130,7 +130,7 @@ END_TEST
 START_TEST(many)
 {
     struct condition v[COND_MAX + 10];
-    char names[COND_MAX + 10][8];
+    char names[COND_MAX + 10][16];
     for (int i = 0; i < COND_MAX + 10; i++) {
         snprintf(names[i], sizeof(names[i]), "C%d", i);
         v[i] = (struct condition){names[i], "R", "", STATUS_TRUE, T0, 0};

@@ -98,6 +98,8 @@ static const struct shape {
     {"no GPU by label", "kubernetes.io/arch In amd64",
      "karpenter.k8s.aws/instance-gpu-name DoesNotExist", 500, 20480, 1, 1, "r.xlarge", 1},
     {"pool by name", "", "karpenter.sh/nodepool In main", 500, 512, 1, 1, "t.large", 1},
+    {"region that only the pool tells", "topology.kubernetes.io/region In here",
+     "topology.kubernetes.io/region In here", 500, 512, 1, 1, "t.large", 1},
     {"any host", "", "kubernetes.io/hostname Exists", 500, 512, 1, 1, "t.large", 1},
     {"not that host", "", "kubernetes.io/hostname NotIn n1", 500, 512, 1, 1, "t.large", 1},
 };
@@ -222,6 +224,61 @@ START_TEST(test_max_types_min_values)
     ck_assert_str_eq(fix_type_name(f, &r->claims[0], 0), "c.2xlarge");
     ck_assert_str_eq(fix_type_name(f, &r->claims[0], 1), "t.2xlarge");
     fix_done(f);
+}
+END_TEST
+
+/* What minValues need takes up part of the places; the cheapest others have the rest. */
+START_TEST(test_max_types_and_others)
+{
+    struct fix *f = fix_new();
+    fix_pool(f, "main", "kubernetes.io/arch Exists min 2; karpenter.k8s.aws/instance-cpu In 4,8");
+    static const char *const dear[] = {"t.xlarge", "t.2xlarge"};
+    for (size_t i = 0; i < ARRAY_LEN(dear); i++) {
+        int type = catalog_find_type(f->catalog, fix_sym(f, dear[i]));
+        for (uint32_t zone = 0; zone < 3; zone++) {
+            offerings_set_price(f->offerings, (uint32_t)type, zone, CT_SPOT, 5 * PUSD_PER_USD);
+            offerings_set_price(f->offerings, (uint32_t)type, zone, CT_ON_DEMAND, 5 * PUSD_PER_USD);
+        }
+    }
+    fix_pods(f, fix_class(f, 100, 100), 1, "p");
+    f->opt.max_types = 3;
+    const struct sched_claim *c = &fix_schedule(f, 1000000)->claims[0];
+    ck_assert_uint_eq(c->n_types, 3);
+    ck_assert_str_eq(fix_type_name(f, c, 0), "c.xlarge");
+    ck_assert_str_eq(fix_type_name(f, c, 1), "r.xlarge");
+    ck_assert_str_eq(fix_type_name(f, c, 2), "t.2xlarge");
+    ck_assert(!c->min_values_relaxed);
+    fix_done(f);
+}
+END_TEST
+
+/* ---- who is not the scheduler's business ----------------------------------------------------- */
+
+static const struct pod_gate {
+    bool gated;
+    const char *node, *nominated;
+    enum pod_owner owner;
+    bool not_by_us;
+    enum reason_code code;
+} pod_gates[] = {
+    {false, "", "", POWNER_JOB, false, REASON_NONE},
+    {true, "", "n1", POWNER_NODE, true, REASON_Gated},
+    {false, "", "n1", POWNER_NODE, true, REASON_Preempting},
+    {false, "n1", "n1", POWNER_JOB, false, REASON_NONE},
+    {false, "", "", POWNER_DAEMONSET, true, REASON_DaemonSetPod},
+    {false, "", "", POWNER_NODE, true, REASON_StaticPod},
+    {false, "", "", POWNER_NONE, true, REASON_NotScheduledByUs},
+};
+
+START_TEST(test_pod_gates)
+{
+    struct pod_class cls = {.not_by_us = pod_gates[_i].not_by_us};
+    struct pod pod = {.cls = &cls,
+                      .gated = pod_gates[_i].gated,
+                      .node_name = pod_gates[_i].node,
+                      .nominated_node = pod_gates[_i].nominated,
+                      .owner = pod_gates[_i].owner};
+    ck_assert_str_eq(reason_name(sched_pod_gate(&pod)), reason_name(pod_gates[_i].code));
 }
 END_TEST
 
@@ -386,6 +443,25 @@ START_TEST(test_fewest_pods_first)
     ck_assert_uint_eq(r->claims[1].n_pods, 3);
     ck_assert_str_eq(r->claims[1].pods[1]->m.name, "c-00000");
     ck_assert_str_eq(r->claims[0].pods[2]->m.name, "c-00001");
+    fix_done(f);
+}
+END_TEST
+
+/* Older stays before younger also where the older one has caught up. */
+START_TEST(test_older_first_on_a_tie)
+{
+    struct fix *f = fix_new();
+    fix_pool(f, "main", "karpenter.k8s.aws/instance-cpu In 32");
+    struct pod_class *a = fix_class(f, 3000, 64), *b = fix_class(f, 2000, 64);
+    a->selector = fix_reqs(f, "topology.kubernetes.io/zone In zone-a");
+    b->selector = fix_reqs(f, "topology.kubernetes.io/zone In zone-b");
+    fix_pods(f, a, 1, "a");
+    fix_pods(f, b, 2, "b");
+    fix_pods(f, fix_class(f, 100, 64), 2, "c");
+    const struct sched_result *r = fix_schedule(f, 1000000);
+    ck_assert_uint_eq(r->n_claims, 2);
+    ck_assert_uint_eq(r->claims[0].n_pods, 3);
+    ck_assert_uint_eq(r->claims[1].n_pods, 2);
     fix_done(f);
 }
 END_TEST
@@ -593,6 +669,9 @@ START_TEST(test_daemonset_per_type)
     fix_daemonset(f, "gpu", 1000, 100)->selector =
         fix_reqs(f, "karpenter.k8s.aws/instance-gpu-name Exists");
     fix_daemonset(f, "elsewhere", 3000, 100)->selector = fix_reqs(f, "team In b");
+    fix_daemonset(f, "one-host", 3000, 100)->selector = fix_reqs(f, "kubernetes.io/hostname In n1");
+    fix_daemonset(f, "no-host", 3000, 100)->selector =
+        fix_reqs(f, "kubernetes.io/hostname DoesNotExist");
     struct pod_class *arm = fix_daemonset(f, "arm-or-nothing", 600, 100);
     struct affinity_term *terms = ARENA_NEW_N(&f->a, struct affinity_term, 2);
     terms[0].reqs = fix_reqs(f, "nowhere Exists");
@@ -620,7 +699,11 @@ START_TEST(test_daemonset_least_overhead)
     fix_pool(f, "main", "karpenter.k8s.aws/instance-cpu In 4");
     fix_daemonset(f, "gpu", 300, 100)->selector =
         fix_reqs(f, "karpenter.k8s.aws/instance-gpu-name Exists");
-    fix_daemonset(f, "taint", 300, 100)->tolerations = fix_tolerations(f, "*");
+    fix_daemonset(f, "taint", 300, 100)->tolerations = fix_tolerations(f, "a"); /* soft is no bar */
+    struct pod_class *late = fix_daemonset(f, "when-initialized", 50, 100);
+    late->tolerations = fix_tolerations(f, "*");
+    late->selector = fix_reqs(f, "karpenter.sh/registered In true; karpenter.sh/initialized In "
+                                 "true; kubernetes.io/hostname NotIn n1");
     ((struct nodepool *)f->pools[0].pool)->taints =
         fix_taints(f, "a=b:NoSchedule, soft:PreferNoSchedule");
     struct pod_class *cls = fix_class(f, 500, 512);
@@ -628,7 +711,7 @@ START_TEST(test_daemonset_least_overhead)
     fix_pods(f, cls, 1, "p");
     const struct sched_result *r = fix_schedule(f, 1000000);
     ck_assert_uint_eq(r->n_claims, 1);
-    ck_assert_int_eq(r->claims[0].requests.v[RES_CPU], 800);
+    ck_assert_int_eq(r->claims[0].requests.v[RES_CPU], 850);
     fix_done(f);
 }
 END_TEST
@@ -1063,6 +1146,26 @@ static void set_contradictory_term(struct fix *f, struct pod_class *cls)
     cls->n_required = 1;
 }
 
+/* The first term fails early, the second late. */
+static void set_two_terms(struct fix *f, struct pod_class *cls)
+{
+    struct affinity_term *terms = ARENA_NEW_N(&f->a, struct affinity_term, 2);
+    terms[0].reqs = fix_reqs(f, "team In a");
+    terms[1].reqs = fix_reqs(f, "karpenter.k8s.aws/instance-cpu In 2");
+    cls->required = terms;
+    cls->n_required = 2;
+    cls->requests.v[RES_CPU] = 1960;
+}
+
+static void set_two_terms_back(struct fix *f, struct pod_class *cls)
+{
+    set_two_terms(f, cls);
+    struct affinity_term *terms = arena_memdup(&f->a, cls->required, 2 * sizeof(*terms));
+    terms[0] = cls->required[1];
+    terms[1] = cls->required[0];
+    cls->required = terms;
+}
+
 static void set_resource_claim(struct fix *f UNUSED, struct pod_class *cls)
 {
     cls->hard = HARD_RESOURCE_CLAIM | HARD_VOLUME;
@@ -1152,6 +1255,9 @@ static const struct refusal_case {
     {set_host_number, REASON_Requirement, NULL},
     {set_contradictory_term, REASON_Requirement,
      "its node selector and affinity contradict each other"},
+    {set_two_terms, REASON_Resources, "short of 60m cpu (1960m with DaemonSets, 1900m on c.large)"},
+    {set_two_terms_back, REASON_Resources,
+     "short of 60m cpu (1960m with DaemonSets, 1900m on c.large)"},
     {set_resource_claim, REASON_ResourceClaim,
      "asks for a ResourceClaim: this version does not place pods that ask for it"},
     {set_volume, REASON_Volume, NULL},
@@ -1603,16 +1709,17 @@ END_TEST
 
 UNIT_MAIN("sched", UNIT_CASES(test_shapes, shapes), UNIT_TEST(test_claim_content),
           UNIT_CASES(test_label_value, label_values), UNIT_TEST(test_max_types),
-          UNIT_TEST(test_max_types_min_values), UNIT_TEST(test_b1),
-          UNIT_CASES(test_pools_by_weight, pool_choices), UNIT_TEST(test_priority_first),
-          UNIT_TEST(test_no_pod_waits), UNIT_TEST(test_fewest_pods_first),
-          UNIT_CASES(test_limits, limit_cases), UNIT_TEST(test_limit_room_for_less),
-          UNIT_TEST(test_limit_counts_use), UNIT_CASES(test_min_values, min_cases),
-          UNIT_TEST(test_min_values_split), UNIT_TEST(test_daemonset_per_type),
-          UNIT_TEST(test_daemonset_least_overhead), UNIT_CASES(test_existing_node, node_cases),
-          UNIT_TEST(test_existing_order), UNIT_TEST(test_in_flight_reused),
-          UNIT_CASES(test_host_ports, port_cases), UNIT_TEST(test_host_ports_on_nodes),
-          UNIT_CASES(test_relaxation, relax_cases),
+          UNIT_TEST(test_max_types_min_values), UNIT_TEST(test_max_types_and_others),
+          UNIT_CASES(test_pod_gates, pod_gates), UNIT_TEST(test_older_first_on_a_tie),
+          UNIT_TEST(test_b1), UNIT_CASES(test_pools_by_weight, pool_choices),
+          UNIT_TEST(test_priority_first), UNIT_TEST(test_no_pod_waits),
+          UNIT_TEST(test_fewest_pods_first), UNIT_CASES(test_limits, limit_cases),
+          UNIT_TEST(test_limit_room_for_less), UNIT_TEST(test_limit_counts_use),
+          UNIT_CASES(test_min_values, min_cases), UNIT_TEST(test_min_values_split),
+          UNIT_TEST(test_daemonset_per_type), UNIT_TEST(test_daemonset_least_overhead),
+          UNIT_CASES(test_existing_node, node_cases), UNIT_TEST(test_existing_order),
+          UNIT_TEST(test_in_flight_reused), UNIT_CASES(test_host_ports, port_cases),
+          UNIT_TEST(test_host_ports_on_nodes), UNIT_CASES(test_relaxation, relax_cases),
           UNIT_CASES(test_prefer_no_schedule, prefer_taint_cases), UNIT_TEST(test_reasonable),
           UNIT_CASES(test_refusals, refusal_cases), UNIT_TEST(test_nearest_pool_first),
           UNIT_TEST(test_no_reasons_when_off), UNIT_TEST(test_slices), UNIT_TEST(test_input_order),

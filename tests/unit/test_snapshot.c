@@ -152,6 +152,28 @@ START_TEST(test_planned_claim)
 }
 END_TEST
 
+/* Extended resources, too, are filled from the claim only where the node is silent. */
+START_TEST(test_extended_resources_filled)
+{
+    struct fix *f = fix_new();
+    fix_pool(f, "main", "");
+    struct node *n = fix_node(f, "n1", "", "karpenter.sh/registered=true");
+    struct nodeclaim *nc = fix_claim_of(f, n, "main");
+    const struct res_ext own[] = {{fix_sym(f, "example.com/a"), 3}};
+    const struct res_ext told[] = {{fix_sym(f, "example.com/a"), 5},
+                                   {fix_sym(f, "example.com/b"), 2}};
+    n->allocatable.ext = own;
+    n->allocatable.n_ext = 1;
+    nc->allocatable.ext = told;
+    nc->allocatable.n_ext = 2;
+    const struct snapshot_node *got = &fix_snapshot(f)->nodes[0];
+    ck_assert(!got->initialized);
+    ck_assert_int_eq(resources_get_ext(&got->allocatable, own[0].name), 3);
+    ck_assert_int_eq(resources_get_ext(&got->free, told[1].name), 2);
+    fix_done(f);
+}
+END_TEST
+
 static const struct host_port fixed_port = {9100, 0, ""};
 
 /* A DaemonSet that came after the claim was planned: it takes what it takes, its host port too, and
@@ -403,6 +425,7 @@ END_TEST
 
 UNIT_MAIN("snapshot", UNIT_CASES(test_join, join_rows), UNIT_TEST(test_foreign_node),
           UNIT_TEST(test_same_provider_id), UNIT_TEST(test_free), UNIT_TEST(test_planned_claim),
-          UNIT_TEST(test_planned_before_daemonset), UNIT_TEST(test_launched_without_room),
-          UNIT_CASES(test_promises, promises), UNIT_CASES(test_leaving, leave_rows),
-          UNIT_TEST(test_pods), UNIT_TEST(test_order), UNIT_TEST(test_empty))
+          UNIT_TEST(test_extended_resources_filled), UNIT_TEST(test_planned_before_daemonset),
+          UNIT_TEST(test_launched_without_room), UNIT_CASES(test_promises, promises),
+          UNIT_CASES(test_leaving, leave_rows), UNIT_TEST(test_pods), UNIT_TEST(test_order),
+          UNIT_TEST(test_empty))

@@ -126,8 +126,7 @@ void simec2_queue_wake(struct simec2 *e)
     }
 }
 
-/* ---- requests
- * ------------------------------------------------------------------------------------ */
+/* ---- requests ------------------------------------------------------------------------------- */
 
 static void take_answer(struct simec2_open *o, struct simec2_call *c)
 {

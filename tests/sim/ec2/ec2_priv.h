@@ -62,7 +62,10 @@ struct simec2_action {
     enum simec2_style style;
     void (*run)(struct simec2_call *c);
     const char *params; /* Query services: the names it knows, blank-separated, # = a number */
+    const char *launch; /* also simec2_launch_params, behind this prefix; NULL = not */
 };
+/* What a launch template and RunInstances have in common. */
+extern const char simec2_launch_params[];
 
 /* What a ReceiveMessage waits for. */
 struct simec2_receive {
@@ -176,8 +179,7 @@ struct simec2_template *simec2_template_named(struct simec2_call *c, const char 
 void simec2_tag_specs(const struct simec2_call *c, const char *prefix, const char *resource_type,
                       json_t *dst);
 
-/* ---- places and images
- * ----------------------------------------------------------------------------*/
+/* ---- places and images ---------------------------------------------------------------------- */
 
 struct simec2_subnet {
     char id[32];
@@ -286,8 +288,7 @@ struct simec2_message {
     uint32_t receives;
 };
 
-/* ---- the cloud
- * ----------------------------------------------------------------------------------- */
+/* ---- the cloud ------------------------------------------------------------------------------ */
 
 struct simec2_token {
     char *key; /* ACTION:TOKEN */
