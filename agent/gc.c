@@ -74,8 +74,7 @@ static void round_end(struct gc *g)
     timer_set(&g->rt->timers, &g->timer, clock_mono(g->rt->clock) + pause_ns, round_begin, g);
 }
 
-/* ---- orphans
- * ------------------------------------------------------------------------------------- */
+/* ---- orphans --------------------------------------------------------------------------------- */
 
 static const struct node *node_of(const struct gc *g, const char *provider_id)
 {
@@ -149,8 +148,7 @@ static void collect_orphans(struct gc *g)
     }
 }
 
-/* ---- claims without instance
- * ---------------------------------------------------------------------- */
+/* ---- claims without instance ----------------------------------------------------------------- */
 
 static void lost_free(struct lost *x)
 {
@@ -272,8 +270,7 @@ static void collect_claims(struct gc *g)
     }
 }
 
-/* ---- one round
- * ------------------------------------------------------------------------------------ */
+/* ---- one round ------------------------------------------------------------------------------- */
 
 static void list_begins(void *arg)
 {
@@ -353,8 +350,7 @@ static void round_begin(void *arg)
     cloud_list(rt->cloud, on_instances, g);
 }
 
-/* ---- life
- * ----------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 struct gc *gc_new(struct runtime *rt)
 {

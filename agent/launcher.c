@@ -293,8 +293,7 @@ static void launch(struct flight *f, const struct nodeclaim *nc)
     cloud_launch(f->l->rt->cloud, nc, f->attempt, on_launch, f);
 }
 
-/* ---- writing
- * ------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static struct work work_on(struct launcher *l, const char *key)
 {
@@ -363,8 +362,7 @@ static enum queue_verdict delete_claim(struct launcher *l, const struct nodeclai
     return work_delete(&w, KIND_NODE_CLAIM, NULL, nc->m.name, nc->m.uid);
 }
 
-/* ---- one look
- * -------------------------------------------------------------------------------------- */
+/* ---- one look -------------------------------------------------------------------------------- */
 
 static bool may_act(const struct launcher *l)
 {
@@ -458,8 +456,7 @@ static enum queue_verdict look(void *ctx, const char *key)
     return f->busy ? QUEUE_OK : act(l, nc, f);
 }
 
-/* ---- life
- * ------------------------------------------------------------------------------------------ */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 /* A claim that comes into being while we alone may launch has no instance yet. */
 static void on_claim(void *arg, const char *key, const void *before, const void *now)

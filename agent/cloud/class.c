@@ -148,8 +148,7 @@ static enum queue_verdict stamp_claim(struct cloud *c, const char *key, const ch
                       json_pack("{s:{s:o}}", "metadata", "annotations", a), nc->m.resource_version);
 }
 
-/* ---- deleting
- * ------------------------------------------------------------------------------------ */
+/* ---- deleting -------------------------------------------------------------------------------- */
 
 enum removal { REMOVAL_NONE, REMOVAL_BUSY, REMOVAL_DONE };
 
@@ -230,8 +229,7 @@ static enum queue_verdict look_deleting(struct cloud *c, const struct nodeclass 
                       cls->m.resource_version);
 }
 
-/* ---- looking
- * ------------------------------------------------------------------------------------- */
+/* ---- looking --------------------------------------------------------------------------------- */
 
 static void on_resolved(struct cloud *c, const char *cls)
 {
@@ -326,8 +324,7 @@ static enum queue_verdict look(void *ctx, const char *key)
     return v;
 }
 
-/* ---- life
- * ----------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static void on_class(void *arg, const char *key, const void *before, const void *now)
 {

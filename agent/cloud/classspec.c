@@ -195,8 +195,7 @@ int spec_extra(struct symtab *t, struct arena *a, const struct nodeclass *cls,
     return 0;
 }
 
-/* ---- what this version does not do
- * ---------------------------------------------------------------- */
+/* ---- what this version does not do ----------------------------------------------------------- */
 
 bool spec_unsupported(const json_t *spec, struct buf *why)
 {

@@ -139,8 +139,7 @@ static void put_lists(struct cloud *c, const struct nodeclass *cls, const struct
     }
 }
 
-/* ---- conditions of parts
- * -------------------------------------------------------------------------- */
+/* ---- conditions of parts --------------------------------------------------------------------- */
 
 static bool found(const struct resolved *r, enum resolve_part part)
 {
@@ -178,8 +177,7 @@ static void set_part(struct cond_edit *e, const struct nodeclass *cls, const str
     }
 }
 
-/* ---- validation
- * ------------------------------------------------------------------------------------ */
+/* ---- validation ------------------------------------------------------------------------------ */
 
 struct verdict {
     enum status status;

@@ -131,8 +131,7 @@ static void mark(struct launch *l, const struct ec2_fleet_error *e)
     }
 }
 
-/* ---- the answer
- * ---------------------------------------------------------------------------------- */
+/* ---- the answer ------------------------------------------------------------------------------ */
 
 /* The catalog's view of a type, in the shape of a result. */
 static void describe_type(const struct cloud *c, const struct market *m, const char *type,
@@ -238,8 +237,7 @@ static void not_launched(struct launch *l, const struct ec2_fleet *fleet)
     deliver(l, &r);
 }
 
-/* ---- asking
- * -------------------------------------------------------------------------------------- */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 static void ask_templates(struct launch *l);
 
@@ -348,8 +346,7 @@ static void ask_templates(struct launch *l)
     templates_ensure(&l->j, l->ask.templates, l->ask.n, on_templates);
 }
 
-/* ---- the question
- * -------------------------------------------------------------------------------- */
+/* ---- the question ---------------------------------------------------------------------------- */
 
 /* The class if it can be used now; else the launch has ended. */
 static const struct nodeclass *usable_class(struct launch *l, const struct nodeclaim *nc)
@@ -424,8 +421,7 @@ void cloud_launch(struct cloud *c, const struct nodeclaim *nc, int64_t attempt,
     }
 }
 
-/* ---- an instance found by tag
- * ---------------------------------------------------------------------- */
+/* ---- an instance found by tag ---------------------------------------------------------------- */
 
 void cloud_describe_launch(struct cloud *c, const struct nodeclaim *nc, const struct instance *i,
                            struct launch_result *ret)

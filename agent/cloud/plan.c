@@ -111,8 +111,7 @@ static uint64_t zones_of(const struct planner *p, uint32_t type, enum capacity_t
     return zones;
 }
 
-/* ---- cutting
- * ------------------------------------------------------------------------------------- */
+/* ---- cutting --------------------------------------------------------------------------------- */
 
 static int type_cmp(const void *a, const void *b)
 {

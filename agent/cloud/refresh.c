@@ -74,6 +74,7 @@ static void refresh_complete(struct refresh *r)
 {
     r->failures = 0;
     collected_free(r);
+    arena_done(&r->j.mem); /* half a day is long for a page's memory */
     r->j.c->facts.version++;
     job_later(&r->j, FACTS_REFRESH_NS, refresh_again);
 }

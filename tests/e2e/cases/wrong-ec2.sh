@@ -7,8 +7,9 @@ agent_start agent
 agent_ready agent
 tap aws fault 'call=^ec2:DescribeSubnets$' code=500 reason=InternalError >/dev/null
 workload
-expect 15 "a word about subnets" '[1-9]*' logged agent -E 'DescribeSubnets|InternalError'
-equal "the class" '!(True)' "$(condition ec2nodeclass default Ready)"
+expect 15 "the class's condition" '*InternalError*' condition ec2nodeclass default SubnetsReady message
+equal "the class" Unknown "$(condition ec2nodeclass default Ready)"
+equal "the pool" '!(True)' "$(condition nodepool default Ready)"
 tap aws clear >/dev/null
 expect 90 "the class when it has healed" True condition ec2nodeclass default Ready
 

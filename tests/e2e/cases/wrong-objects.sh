@@ -14,7 +14,7 @@ pool bogus spot '- {key: karpenter.sh/capacity-type, operator: In, values: [bart
 deployment future 1 1Gi future
 kubectl patch nodepool future --type merge -p '{"spec": {"template": {"spec": {"quantumState": "both"}}}}' >/dev/null
 for spec in '{"template": {"spec": {"requirements": "text", "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}}}}' \
-    '{"template": "text", "limits": [1]}' '"text"' '{"weight": "heavy", "limits": {"cpu": "ten"}, "disruption": {"consolidateAfter": "soon", "budgets": {"a": 1}}, "template": {"metadata": {"labels": {"a": 1}}, "spec": {"expireAfter": 7, "taints": [3], "requirements": [{"key": 1}], "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}}}}'; do
+    '{"template": "text", "limits": [1]}' '{}' '{"weight": "heavy", "limits": {"cpu": "ten"}, "disruption": {"consolidateAfter": "soon", "budgets": {"a": 1}}, "template": {"metadata": {"labels": {"a": 1}}, "spec": {"expireAfter": 7, "taints": [3], "requirements": [{"key": 1}], "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}}}}'; do
     n=$((${n:-0} + 1))
     echo "{\"apiVersion\": \"karpenter.sh/v1\", \"kind\": \"NodePool\", \"metadata\": {\"name\": \"broken-$n\"}, \"spec\": $spec}" | apply
 done
