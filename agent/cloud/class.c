@@ -5,9 +5,9 @@
  * questions to EC2 whose time has come, status. Deleting: nothing while NodeClaims use it, then its
  * launch templates go, then the finalizer.
  */
-#include "agent/gate.h"
-#include "agent/render.h"
-#include "agent/work.h"
+#include "agent/work/gate.h"
+#include "agent/work/render.h"
+#include "agent/work/work.h"
 #include "cloud_int.h"
 #include "common/base/alloc.h"
 #include "common/base/jsonx.h"

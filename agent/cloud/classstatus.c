@@ -1,6 +1,6 @@
 /* classstatus.c - status and conditions of an EC2NodeClass (aws-ec2.md §1.2, §1.3). */
-#include "agent/cond.h"
-#include "agent/render.h"
+#include "agent/work/cond.h"
+#include "agent/work/render.h"
 #include "cloud_int.h"
 #include "common/base/alloc.h"
 #include "common/base/jsonx.h"

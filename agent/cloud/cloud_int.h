@@ -17,15 +17,15 @@
 #ifndef KARP_AGENT_CLOUD_INT_H
 #define KARP_AGENT_CLOUD_INT_H
 
-#include "agent/claim.h"
-#include "agent/cloud/cloud.h"
-#include "agent/cloud/job.h"
-#include "agent/queue.h"
+#include "agent/claim/claim.h"
 #include "agent/runtime.h"
-#include "agent/store.h"
+#include "agent/store/store.h"
+#include "agent/work/queue.h"
+#include "cloud.h"
 #include "common/aws/ec2.h"
 #include "common/base/map.h"
 #include "common/core/ec2type.h"
+#include "job.h"
 
 #include <jansson.h>
 

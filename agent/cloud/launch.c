@@ -4,7 +4,7 @@
  * One call of cloud_launch is one attempt with one ClientToken; if EC2 says that a template is gone
  * the same attempt is asked once more, with the same token and the same parameters.
  */
-#include "agent/metrics.h"
+#include "agent/work/metrics.h"
 #include "cloud_int.h"
 #include "common/base/alloc.h"
 #include "common/base/str.h"

@@ -1,6 +1,6 @@
 /* One instance per claim, whatever fails; and garbage collection with its brakes. */
-#include "agent/gc.h"
-#include "agent/launcher.h"
+#include "agent/claim/gc.h"
+#include "agent/claim/launcher.h"
 #include "cloudrig.h"
 
 /* A rig with a ready class; claims put before `begin` are there before the process. */

@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "agent/cloud/cloud.h"
-#include "agent/reaper.h"
+#include "agent/claim/reaper.h"
 #include "fakeagent.h"
 
 /* EC2 as a script: each call takes the next letter.
