@@ -1,6 +1,6 @@
 /*
  * consolidatable.h - the condition Consolidatable: True from the moment that consolidateAfter has
- * passed since the claim's pods last changed, absent otherwise (karpenter-core.md §3.9). Claims of
+ * passed since the claim's pods last changed, absent otherwise. Claims of
  * static pools and without a pool never get it. candidate.h says when; this writes it then.
  */
 #ifndef KARP_AGENT_CONSOLIDATABLE_H

@@ -1,6 +1,6 @@
 /*
  * gc.h - garbage collection: instances without a NodeClaim, and NodeClaims whose instance is gone
- * (aws-ec2.md §10, karpenter-core.md §3.6; brakes: design §3).
+ * (periods as Karpenter; the brakes are ours).
  *
  * Every GC_FAST_NS for the first GC_FAST_ROUNDS rounds, then every GC_SLOW_NS. A round lists EC2
  * first and then all NodeClaims, completely and by quorum, so that a claim made in between counts.

@@ -1,4 +1,4 @@
-/* initialization.c - a registered Node can take pods; see lifecycle.h, karpenter-core.md §3.3. */
+/* initialization.c - a registered Node can take pods; see lifecycle.h. */
 #include "agent/store/store.h"
 #include "agent/work/work.h"
 #include "claim.h"

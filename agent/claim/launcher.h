@@ -1,6 +1,6 @@
 /*
  * launcher.h - one instance per NodeClaim, whatever fails in between (design: "One launch per
- * claim"; outcomes as Karpenter's, karpenter-core.md §3.1).
+ * claim"; outcomes as Karpenter's).
  *
  * A claim without Launched=True is launched by one CreateFleet whose ClientToken comes from the
  * claim's UID and its annotation karp.dev/launch-attempt. Asking again with the same attempt is

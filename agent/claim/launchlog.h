@@ -1,5 +1,5 @@
 /*
- * launchlog.h - how a pool's last launches went: static stability (design §3).
+ * launchlog.h - how a pool's last launches went: static stability.
  *
  * A claim counts as a failed launch if it goes without ever having registered, as a good one when
  * it registers. While a pool's last LAUNCHLOG_RING launches all failed, nothing is removed from it

@@ -1,4 +1,4 @@
-/* launchwrite.c - see launchwrite.h; what is written: aws-ec2.md §3.7, §4.1. */
+/* launchwrite.c - see launchwrite.h. */
 #include "launchwrite.h"
 
 #include "agent/work/cond.h"

@@ -1,5 +1,5 @@
 /*
- * lifecycle.h - a NodeClaim from its launch to its first pod (karpenter-core.md §3.2-3.4).
+ * lifecycle.h - a NodeClaim from its launch to its first pod.
  *
  * One look at a claim takes the first step that is due:
  *   finalizer       there before anything else (claims made by hand)

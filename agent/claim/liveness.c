@@ -1,4 +1,4 @@
-/* liveness.c - claims that come to nothing go; see lifecycle.h, karpenter-core.md §3.4. */
+/* liveness.c - claims that come to nothing go; see lifecycle.h. */
 #include "agent/cloud/cloud.h"
 #include "agent/store/store.h"
 #include "agent/work/work.h"

@@ -1,6 +1,6 @@
 /*
  * podevents.h - status.lastPodEventTime of NodeClaims: when the node's pods last changed, the clock
- * that consolidateAfter runs on (karpenter-core.md §3.9).
+ * that consolidateAfter runs on.
  *
  * Counted are transitions of pods that are not DaemonSets': bound, terminal, terminating. Only
  * those that this process saw happen: pods of a first or repeated list are old news (Karpenter

@@ -1,4 +1,4 @@
-/* registration.c - a claim's Node has joined; see lifecycle.h, karpenter-core.md §3.2. */
+/* registration.c - a claim's Node has joined; see lifecycle.h. */
 #include "agent/store/store.h"
 #include "agent/work/metrics.h"
 #include "agent/work/render.h"

@@ -1,5 +1,5 @@
 /*
- * class.c - the EC2NodeClass controller (aws-ec2.md §1.4, §1.5, §10).
+ * class.c - the EC2NodeClass controller.
  *
  * One look at a class makes one step: finalizer and hash, hashes of claims of another version,
  * questions to EC2 whose time has come, status. Deleting: nothing while NodeClaims use it, then its

@@ -1,4 +1,4 @@
-/* classstatus.c - status and conditions of an EC2NodeClass (aws-ec2.md §1.2, §1.3). */
+/* classstatus.c - status and conditions of an EC2NodeClass. */
 #include "agent/work/cond.h"
 #include "agent/work/render.h"
 #include "cloud_int.h"

@@ -117,7 +117,7 @@ int spec_extra(struct symtab *t, struct arena *a, const struct nodeclass *cls,
 enum ami_family spec_family(const json_t *spec);
 /* Why this version cannot run the spec at all; false if it can. */
 bool spec_unsupported(const json_t *spec, struct buf *why);
-/* Rules of aws-ec2.md §1.3 that the kubelet part breaks, joined by "; "; false if none. */
+/* Rules of EC2's documentation that the kubelet part breaks, joined by "; "; false if none. */
 bool spec_kubelet_errors(const json_t *kubelet, struct buf *why);
 /* A tag that users must not set; NULL if there is none. */
 const char *spec_restricted_tag(const json_t *spec);
@@ -315,8 +315,8 @@ void plan_build(struct arena *a, const struct plan_in *in, struct plan *ret);
 void launch_token(const char *uid, int64_t attempt, char dst[LAUNCH_TOKEN_CHARS + 1]);
 /* Karpenter's reason for an error text. */
 const char *launch_reason(const char *code_and_message);
-/* One of aws-ec2.md §3.8's unfulfillable codes, or the spot service role's; ours: also a type that
- * is not supported in the zone. */
+/* One of EC2's documentation unfulfillable codes, or the spot service role's; ours: also a type
+ * that is not supported in the zone. */
 bool launch_unfulfillable(const char *code, const char *message);
 #define CODE_SPOT_ROLE "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
 #define CODE_SUBNET_FULL "InsufficientFreeAddressesInSubnet"

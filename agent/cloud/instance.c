@@ -1,5 +1,5 @@
 /*
- * instance.c - instances: list, find, tag, and what is remembered of calls (aws-ec2.md §3.10).
+ * instance.c - instances: list, find, tag, and what is remembered of calls.
  *
  * EC2 shows a new instance late. One that this process launched, or that a claim has had for less
  * than INSTANCE_YOUNG_NS, is not "gone" because EC2 does not know it: such an answer is turned into

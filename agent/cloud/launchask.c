@@ -1,5 +1,5 @@
 /*
- * launchask.c - a launch in EC2's words: launch templates and overrides (aws-ec2.md §3.3 to §3.7).
+ * launchask.c - a launch in EC2's words: launch templates and overrides.
  *
  * Types that boot alike share a template: same image, same number of pods (AL2023's user data says
  * it), same EFA interfaces.

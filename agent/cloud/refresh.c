@@ -344,7 +344,7 @@ void facts_start(struct cloud *c)
     start(c, "offerings", ask_offerings);
     start(c, "spot prices", ask_spot);
     if (o->isolated_vpc || str_starts(o->region, "us-gov-")) {
-        c->facts.prices_tried = true; /* there is no one to ask (aws-ec2.md §6) */
+        c->facts.prices_tried = true; /* there is no one to ask */
         return;
     }
     start(c, "on-demand prices", ask_prices);

@@ -1,5 +1,5 @@
 /*
- * standby.h - two controllers on one cluster: whoever was first goes on, we stand by (karp-api.md).
+ * standby.h - two controllers on one cluster: whoever was first goes on, we stand by.
  *
  * At start and every 30 s all Leases named karpenter-leader-election, in every namespace, are
  * listed. A fresh one whose holder is not a karp-agent- means that upstream Karpenter is in charge:

@@ -1,5 +1,5 @@
 /*
- * drain.h - pods leave a node that is being deleted (karpenter-core.md §3.11, appendix B).
+ * drain.h - pods leave a node that is being deleted.
  *
  * Waited for are pods that are neither terminal nor static, do not tolerate karpenter.sh/disrupted
  * and are not stuck terminating (a minute past their deletion time). They are evicted in four

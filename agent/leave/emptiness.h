@@ -1,5 +1,5 @@
 /*
- * emptiness.h - empty nodes go (karpenter-core.md §4.1, §4.5; what is empty: core/candidate.h).
+ * emptiness.h - empty nodes go (what is empty: core/candidate.h).
  *
  *     something flips → decide → 15 s of quiet → decide again → empty_group.h
  *

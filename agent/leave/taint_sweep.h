@@ -1,7 +1,7 @@
 /*
  * taint_sweep.h - karpenter.sh/disrupted without a command behind it is taken off again, with the
- * claim's condition DisruptionReason: what a crash or an abandoned command left (karpenter-core.md
- * §4.1, §4.13). Nodes and claims that are being deleted keep theirs.
+ * claim's condition DisruptionReason: what a crash or an abandoned command left. Nodes and claims
+ * that are being deleted keep theirs.
  */
 #ifndef KARP_AGENT_TAINT_SWEEP_H
 #define KARP_AGENT_TAINT_SWEEP_H

@@ -1,6 +1,5 @@
 /*
- * termination.h - NodeClaims and Nodes that are being deleted, until nothing is left of them
- * (karpenter-core.md §3.10, §3.11).
+ * termination.h - NodeClaims and Nodes that are being deleted, until nothing is left of them.
  *
  * A claim (claim_termination.c):
  *   deadline    with a terminationGracePeriod: annotated once

@@ -1,5 +1,5 @@
 /*
- * batch.h - wait a little for more of the same before deciding (karpenter-core.md §2.1).
+ * batch.h - wait a little for more of the same before deciding.
  *
  * The first trigger opens a window; every element that is new to it restarts the idle time; it
  * closes when nothing new came for idle_ns or when it has been open for max_ns.

@@ -1,8 +1,7 @@
 /*
- * nodepools.h - what the agent says about NodePools: conditions, counters, hash (karpenter-core.md
- * §1.1).
+ * nodepools.h - what the agent says about NodePools: conditions, counters, hash.
  *
- *  - ValidationSucceeded, NodeClassReady and the root Ready; UnknownFields (karp-api.md), True
+ *  - ValidationSucceeded, NodeClassReady and the root Ready; UnknownFields, True
  * while the spec has a field that this version does not know.
  *  - status.resources and status.nodes: what the pool's nodes and claims have that are not leaving,
  *    about a second behind.

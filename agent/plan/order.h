@@ -2,8 +2,8 @@
  * order.h - one NodeClaim to be created: what the scheduler decided, as the object to write.
  *
  * An order owns everything in it, so that it outlives the decision's arena and the store's objects.
- * What stands in the object: karpenter-core.md §1.2 ("Metadata written on NodeClaims") and
- * karp-api.md (hash version karp1, karp.dev/launch-attempt); the finalizer is there from the start,
+ * What stands in the object is what Karpenter writes on its NodeClaims, and karp's own
+ * (hash version karp1, karp.dev/launch-attempt); the finalizer is there from the start,
  * so that no claim can go before its instance.
  */
 #ifndef KARP_AGENT_ORDER_H

@@ -1,5 +1,5 @@
 /*
- * provisioner.h - pending pods become NodeClaims (karpenter-core.md §2).
+ * provisioner.h - pending pods become NodeClaims.
  *
  *     pods → batch → decision (sliced, over a frozen store) → orders → creates → idle
  *

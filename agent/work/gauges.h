@@ -1,5 +1,5 @@
 /*
- * gauges.h - gauges that are counted from the store every 10 s (karpenter-core.md §5.1):
+ * gauges.h - gauges that are counted from the store every 10 s:
  * cluster_state_node_count, cluster_utilization_percent, nodepools_allowed_disruptions, and
  * voluntary disruption's nodepools_nodes_consuming_budgets.
  */
