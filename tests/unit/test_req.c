@@ -598,7 +598,7 @@ int main(void)
         UNIT_CASES(writes_values_by_string, texts),
     };
     setup();
-    int rc = unit_run("req", cases, ARRAY_LEN);
+    int rc = unit_run("req", cases, ARRAY_LEN(cases));
     teardown();
     return rc;
 }

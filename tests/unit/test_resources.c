@@ -179,7 +179,7 @@ int main(void)
     };
     syms = labels_symtab_new();
     arena_init(&mem, 0, SIZE_MAX);
-    int rc = unit_run("resources", cases, ARRAY_LEN);
+    int rc = unit_run("resources", cases, ARRAY_LEN(cases));
     arena_done(&mem);
     symtab_free(syms);
     return rc;
