@@ -194,6 +194,7 @@ static void remember(struct live *l)
     int64_t skew;
     const char *name = *cfg->cluster ? cfg->cluster : cfg->server;
     l->w->name = arena_strdup(&l->w->mem, name);
+    l->w->ns = arena_strdup(&l->w->mem, cfg->ns);
     if (kube_http_skew_ns(l->conn->http, &skew) && (skew > SKEW_MIN_NS || skew < -SKEW_MIN_NS)) {
         l->w->skew_ns = skew;
     }
