@@ -88,6 +88,9 @@ static void list(struct live *l, enum kube_kind k)
         /* What is over holds no node. */
         opts.field_selector = "status.phase!=Succeeded,status.phase!=Failed";
     }
+    if (k == KIND_EVENT) {
+        opts.field_selector = l->w->event_fields ? l->w->event_fields : "involvedObject.kind=Pod";
+    }
     struct fetch *f = &l->fetches[k];
     *f = (struct fetch){.live = l, .kind = k};
     l->open++;

@@ -5,7 +5,6 @@
 #include "common/base/str.h"
 #include "common/core/want.h"
 
-#define CLASSES_MAX 1000000u
 #define RULE_MAX 512u
 
 static int pod_cmp(const struct pod *a, const struct pod *b)
@@ -90,20 +89,6 @@ static bool not_placed_at_all(enum reason_code c)
            c == REASON_StaticPod;
 }
 
-static const struct explanation *explain_once(struct session *s, struct map *known,
-                                              const struct pod *pod)
-{
-    char key[32];
-    (void)snprintf(key, sizeof(key), "%llu", (unsigned long long)pod->cls->serial);
-    struct explanation *e = map_get(known, key);
-    if (!e) {
-        e = ARENA_NEW(&s->a, struct explanation);
-        (void)explain_pod(s->d.pass, pod, e);
-        (void)map_put(known, key, e, NULL);
-    }
-    return e;
-}
-
 static int refusal_qsort(const void *x, const void *y)
 {
     return pod_cmp(((const struct plan_refusal *)x)->refusal->pod,
@@ -113,7 +98,6 @@ static int refusal_qsort(const void *x, const void *y)
 static void build_refused(struct session *s, struct plan *p)
 {
     const struct sched_result *r = s->d.result;
-    struct map *known = map_new(CLASSES_MAX);
     p->refused = ARENA_NEW_N(&s->a, struct plan_refusal, r->n_refused);
     for (uint32_t i = 0; i < r->n_refused; i++) {
         const struct sched_refusal *one = &r->refused[i];
@@ -122,9 +106,8 @@ static void build_refused(struct session *s, struct plan *p)
         }
         bool pod_level = one->reason.code == REASON_NotScheduledByUs;
         p->refused[p->n_refused++] =
-            (struct plan_refusal){one, pod_level ? NULL : explain_once(s, known, one->pod)};
+            (struct plan_refusal){one, pod_level ? NULL : session_explain(s, one->pod)};
     }
-    map_free(known);
     if (p->n_refused > 1) {
         qsort(p->refused, p->n_refused, sizeof(*p->refused), refusal_qsort);
     }

@@ -9,6 +9,7 @@
 #include "money.h"
 
 #define REASON_TEXT_MAX 1024u
+#define STOCKOUTS_SHOWN 3u
 #define REASON_VALUES 5u /* values of a requirement that are shown */
 
 /* ---- small parts ----------------------------------------------------------------------------- */
@@ -228,31 +229,50 @@ const char *report_node(struct arena *a, const struct snapshot_node *n)
     return n->node ? n->name : arena_printf(a, "nodeclaim/%s", n->name);
 }
 
-/* When the type may be had again: the first of its stock-outs to end. */
-static int64_t back_in_stock(struct arena *a, const struct session *s, sym type)
+/* "10:42", with the date if that is another day. */
+static const char *clock_text(struct arena *a, int64_t t_ns, int64_t now_ns)
+{
+    char text[TIMEFMT_TEXT];
+    (void)timefmt_rfc3339(t_ns, text); /* 2026-01-05T09:00:00Z */
+    bool near = t_ns - now_ns < 24 * NS_PER_H;
+    return near ? arena_printf(a, "%.5s", text + 11)
+                : arena_printf(a, "%.10s %.5s", text, text + 11);
+}
+
+/* "m5.large is sold out: spot in zone-c until 10:42, …"; false if nothing is known of it. */
+static bool put_sold_out(struct arena *a, const struct session *s, sym type, struct buf *out)
 {
     struct facts f;
-    int64_t ret = 0;
+    unsigned n = 0;
     const char *name = sym_str(s->w.syms, type);
     facts_read(&s->w, a, &f);
     for (size_t i = 0; i < f.n_stockouts; i++) {
-        int64_t until = f.stockouts[i].until_ns;
-        if (str_eq(f.stockouts[i].type, name) && until && (ret == 0 || until < ret)) {
-            ret = until;
+        const struct facts_stockout *o = &f.stockouts[i];
+        if (!str_eq(o->type, name) || !o->zone || !o->capacity_type) {
+            continue;
+        }
+        if (n++ < STOCKOUTS_SHOWN) {
+            buf_printf(out, "%s%s in %s", n == 1 ? arena_printf(a, "%s is sold out: ", name) : ", ",
+                       o->capacity_type, o->zone);
+            buf_printf(out, "%s%s", o->until_ns ? " until " : "",
+                       o->until_ns ? clock_text(a, o->until_ns, s->w.now_ns) : "");
         }
     }
-    return ret;
+    if (n > STOCKOUTS_SHOWN) {
+        buf_printf(out, " and %u more", n - STOCKOUTS_SHOWN);
+    }
+    return n > 0;
 }
 
 const char *report_reason(struct arena *a, const struct session *s, const struct reason *r)
 {
     AUTO_BUF struct buf text;
-    struct reason own = *r;
     buf_init(&text, REASON_TEXT_MAX);
-    if (r->code == REASON_Offering && r->until_ns == 0 && r->nearest_type != SYM_NONE) {
-        own.until_ns = back_in_stock(a, s, r->nearest_type);
+    bool stock = r->code == REASON_Offering && r->nearest_type != SYM_NONE;
+    if (stock && put_sold_out(a, s, r->nearest_type, &text)) {
+        buf_puts(&text, "; ");
     }
-    reason_fmt(s->w.syms, &own, &text);
+    reason_fmt(s->w.syms, r, &text);
     return arena_strdup(a, text.p);
 }
 
@@ -342,18 +362,24 @@ void report_claim_lists(json_t *o, const struct symtab *t, const struct sched_cl
     report_put(o, "capacityTypes", cts);
 }
 
+bool report_estimated(const struct session *s, const struct snapshot_pool *p, uint32_t type,
+                      sym zone, enum capacity_type ct)
+{
+    bool ret = false;
+    const char *name = sym_str(s->w.syms, catalog_type_name(p->catalog, type));
+    (void)prices_of(s->prices, name, sym_str(s->w.syms, zone), ct, &ret);
+    return ret;
+}
+
 bool report_claim_estimated(const struct session *s, const struct sched_claim *c)
 {
     uint32_t zone;
     enum capacity_type ct;
-    bool ret = false;
     if (c->n_types == 0 || offerings_cheapest(c->pool->offerings, c->types[0], c->offer, &zone,
                                               &ct) == PRICE_UNKNOWN) {
         return false;
     }
-    (void)prices_of(s->prices, sym_str(s->w.syms, catalog_type_name(c->pool->catalog, c->types[0])),
-                    sym_str(s->w.syms, catalog_zone(c->pool->catalog, zone)), ct, &ret);
-    return ret;
+    return report_estimated(s, c->pool, c->types[0], catalog_zone(c->pool->catalog, zone), ct);
 }
 
 /* ---- warnings -------------------------------------------------------------------------------- */

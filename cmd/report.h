@@ -30,7 +30,7 @@ void report_reqs(json_t *list, const struct symtab *t, const struct reqset *set,
 const char *report_pod(struct arena *a, const struct pod *p);
 /* "ip-10-0-1-5", or "nodeclaim/NAME" while there is no Node. */
 const char *report_node(struct arena *a, const struct snapshot_node *n);
-/* reason_fmt; for Offering with the time at which the nearest type may be had again. */
+/* reason_fmt; for Offering with what is known to be sold out of the nearest type. */
 const char *report_reason(struct arena *a, const struct session *s, const struct reason *r);
 /* What a group of nodes has against a pod. */
 const char *report_nodes_reason(struct arena *a, const struct symtab *t,
@@ -40,6 +40,9 @@ json_t *report_existing_nodes(struct arena *a, const struct session *s,
 
 /* The first types, zones and capacity types of a claim, as lists of strings. */
 void report_claim_lists(json_t *o, const struct symtab *t, const struct sched_claim *c);
+/* Whether the price there is an estimate. */
+bool report_estimated(const struct session *s, const struct snapshot_pool *p, uint32_t type,
+                      sym zone, enum capacity_type ct);
 /* The claim's price, and whether it is an estimate. */
 bool report_claim_estimated(const struct session *s, const struct sched_claim *c);
 

@@ -1,6 +1,10 @@
 /* session.c - see session.h. */
 #include "session.h"
 
+#include "common/base/map.h"
+
+#define CLASSES_MAX 1000000u
+
 const uint64_t session_kinds = GATHER(KIND_NODE) | GATHER(KIND_POD) | GATHER(KIND_DAEMON_SET) |
                                GATHER(KIND_NODE_POOL) | GATHER(KIND_NODE_CLAIM) |
                                GATHER(KIND_EC2_NODE_CLASS) | GATHER(KIND_LEASE) |
@@ -19,9 +23,16 @@ void session_init(struct session *s, struct cmd *c, bool keep)
     }
 }
 
+static void forget_decision(struct session *s)
+{
+    map_free(s->explained);
+    s->explained = NULL;
+    decide_done(&s->d);
+}
+
 void session_done(struct session *s)
 {
-    decide_done(&s->d);
+    forget_decision(s);
     prices_free(s->prices);
     types_done(&s->types);
     world_done(&s->w);
@@ -55,9 +66,25 @@ int session_decide(struct session *s, enum decide_pods which, struct err *reterr
     if (load_prices(s, reterr) != 0) {
         return -1;
     }
-    decide_done(&s->d);
+    forget_decision(s);
     return decide_which(s->c, &s->w, s->prices, s->c->o->catalog ? &s->types : NULL, which, &s->d,
                         reterr);
+}
+
+const struct explanation *session_explain(struct session *s, const struct pod *pod)
+{
+    char key[32];
+    (void)snprintf(key, sizeof(key), "%llu", (unsigned long long)pod->cls->serial);
+    s->explained = s->explained ? s->explained : map_new(CLASSES_MAX);
+    struct explanation *e = map_get(s->explained, key);
+    if (!e) {
+        e = ARENA_NEW(&s->d.mem, struct explanation);
+        if (!explain_pod(s->d.pass, pod, e)) {
+            return NULL;
+        }
+        (void)map_put(s->explained, key, e, NULL);
+    }
+    return e;
 }
 
 const char *session_ns(const struct session *s)

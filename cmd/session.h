@@ -8,6 +8,7 @@
 #ifndef KARP_CMD_SESSION_H
 #define KARP_CMD_SESSION_H
 
+#include "common/core/explain.h"
 #include "decide.h"
 #include "gather.h"
 #include "objects.h"
@@ -19,8 +20,9 @@ struct session {
     struct types types;
     struct prices *prices;
     struct decision d;
-    struct objects *keep; /* NULL unless asked for */
-    bool money;           /* false: --no-prices */
+    struct objects *keep;  /* NULL unless asked for */
+    struct map *explained; /* class → explanation, of this decision */
+    bool money;            /* false: --no-prices */
 };
 
 /* What a decision needs; other kinds are the command's own. */
@@ -30,6 +32,10 @@ void session_init(struct session *s, struct cmd *c, bool keep);
 void session_done(struct session *s);
 int session_gather(struct session *s, uint64_t kinds, struct err *reterr);
 int session_decide(struct session *s, enum decide_pods which, struct err *reterr);
+
+/* How far pods like this one got (pods of one class get equally far); NULL if the decision saw none
+ * of them. */
+const struct explanation *session_explain(struct session *s, const struct pod *pod);
 
 /* The namespace that names without one are in: -n, the connection's, "default". */
 const char *session_ns(const struct session *s);

@@ -75,10 +75,11 @@ struct world {
     size_t n_malformed, cap_malformed;
     struct world_controller *controllers;
     size_t n_controllers, cap_controllers;
-    size_t n_objects;     /* of kinds that are known */
-    int64_t latest_ns;    /* the latest time stamp met: the world is not older */
-    json_t *facts;        /* facts.json of the agent, or NULL */
-    const char *agent_ns; /* where that ConfigMap is looked for */
+    size_t n_objects;         /* of kinds that are known */
+    int64_t latest_ns;        /* the latest time stamp met: the world is not older */
+    json_t *facts;            /* facts.json of the agent, or NULL */
+    const char *agent_ns;     /* where that ConfigMap is looked for */
+    const char *event_fields; /* which Events are asked for, a field selector; NULL = all of pods */
 
     /* filled by whoever gathers */
     bool live;

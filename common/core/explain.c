@@ -108,7 +108,12 @@ static void label_steps(struct sched *s, const struct sched_pool *p, struct way 
 static void room_steps(struct sched *s, struct sched_pool *p, struct way *w)
 {
     uint32_t left = bits_count(w->t.types, catalog_words(p->tm.catalog));
-    step(s, w, REASON_MinValues, SYM_NONE, left);
+    for (uint32_t i = 0; i < w->t.reqs.n; i++) {
+        if (w->t.reqs.v[i].min_values > 0) {
+            step(s, w, REASON_MinValues, SYM_NONE, left);
+            break;
+        }
+    }
     enum sched_room room = sched_limit_room(s, p, &w->t, false);
     if (p->in->np->limit_nodes >= 0) {
         step(s, w, REASON_NodeLimit, SYM_NONE, room == ROOM_NODE_LIMIT ? 0 : left);
