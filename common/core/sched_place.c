@@ -146,15 +146,18 @@ static enum sched_step try_types(struct sched *s, const struct sched_open *c,
     uint64_t left[CATALOG_WORDS_MAX] = {0};
     memcpy(left, t->types, words * sizeof(*left));
     narrow_ports(tm, cls, left);
+    sched_trace_note(s, REASON_HostPort, left, words);
     if (hostports_clash(cls->host_ports, cls->n_host_ports, c->ports, c->n_ports) != NULL ||
         !keep(t->types, left, words)) {
         return STEP_PORTS;
     }
     narrow_fit(s, tm, &t->requests, left);
+    sched_trace_note(s, REASON_Resources, left, words);
     if (!keep(t->types, left, words)) {
         return STEP_FIT;
     }
     offerings_narrow(c->pool->in->offerings, t->offer, left);
+    sched_trace_note(s, REASON_Offering, left, words);
     if (!keep(t->types, left, words)) {
         return STEP_OFFERING;
     }
