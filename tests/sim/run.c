@@ -325,7 +325,9 @@ int sim_run_play(struct sim_run *r, struct err *reterr)
         if (s->verb == STEP_EXPECT) {
             open_expectations(r, s->arg);
         } else if (step_do(r, s, reterr) < 0) {
-            return err_wrap(reterr, "%s: spec.steps[%zu]", r->scenario->path, i);
+            reterr->kind = ERR_INVALID; /* whatever the world called it, the file is wrong */
+            return err_wrap(reterr, "%s: document at line %d: spec.steps[%zu]", r->scenario->path,
+                            r->scenario->line, i);
         }
     }
     while (r->n_expecting > 0) {

@@ -290,6 +290,10 @@ static void tell_answered(struct sim_request *r)
 static void answer(void *arg)
 {
     struct sim_request *r = arg;
+    if (r->port && r->port->frozen_until_ns > vclock_now(r->a->clock)) {
+        timer_set(&r->a->clock->timers, &r->timer, r->port->frozen_until_ns, answer, r);
+        return;
+    }
     r->answering = true;
     if (r->port) {
         tell_answered(r);
@@ -429,6 +433,12 @@ struct kube_port *sim_api_port(struct sim_api *a, const char *who)
     p->next = a->ports;
     a->ports = p;
     return &p->port;
+}
+
+void sim_api_port_freeze(struct kube_port *port, int64_t until_ns)
+{
+    struct sim_port *p = port->ctx;
+    p->frozen_until_ns = until_ns;
 }
 
 size_t sim_api_port_open(const struct kube_port *port)
