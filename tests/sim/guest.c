@@ -221,6 +221,11 @@ bool guest_answered_kube(struct sim_guest *g, const char *verb, const char *reso
     return answered(g, call);
 }
 
+bool guest_asks(const struct sim_guest *g, const struct simec2_port *port)
+{
+    return g->aws == port;
+}
+
 bool guest_answered_aws(struct sim_guest *g, const struct simec2_port *from, const char *service,
                         const char *action)
 {

@@ -12,6 +12,7 @@
 #define KARP_SIM_RUN_H
 
 #include "ec2/ec2.h"
+#include "faults.h"
 #include "kube/world.h"
 #include "scenario.h"
 
@@ -24,6 +25,7 @@ struct sim_watchdog;
 
 struct run_options {
     uint64_t seed;
+    enum faults_level faults;
     void (*trace)(void *ctx, const char *line); /* NULL = no trace */
     void *trace_ctx;
 };
@@ -47,7 +49,8 @@ struct sim_run {
     struct sim_guest *guests[SCENARIO_REPLICAS_MAX];
     int n_guests;
     struct sim_watchdog *watchdog; /* invariants.h */
-    struct expecting *expecting;   /* expect.h: open ones */
+    struct sim_faults *faults;
+    struct expecting *expecting; /* expect.h: open ones */
     size_t n_expecting, cap_expecting;
     struct run_texts failures, violations;
     struct api_trouble *trouble; /* steps.h */

@@ -214,9 +214,12 @@ uint64_t sim_api_calls(const struct sim_api *a, const char *who, const char *wha
 /* Writes so far. */
 uint64_t sim_api_writes(const struct sim_api *a, const char *who);
 
+#define SIM_FAULT_REFUSED (-1) /* nothing happens, the connection breaks */
+#define SIM_FAULT_LOST (-2)    /* it takes effect, then the connection breaks */
+
 /* Hooks, each may be NULL. Fields of the call are borrowed for the hook.
  *  fault     before a port's request takes effect: 0 lets it pass, else it is answered with that
- *            HTTP status and has no effect. *extra_ns may be raised to delay the answer.
+ *            HTTP status and has no effect, or meets one of SIM_FAULT_* (a watch is refused). *extra_ns may be raised to delay the answer.
  *  served    every call, right after it took effect (or was refused).
  *  answered  a port's request, right before its `done`, or watch, right before its first event:
  *            closing the port here is the crash "after that call is answered, before its answer is

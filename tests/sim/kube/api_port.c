@@ -329,16 +329,26 @@ static void give_up(void *arg)
     answer(r);
 }
 
+static void lose(struct sim_request *r)
+{
+    json_decref(r->resp.body);
+    r->resp = (struct kube_resp){0};
+    err_set(&r->resp.err, ERR_UNAVAILABLE, "%s %s: connection reset by peer", r->method, r->path);
+}
+
 static void take_effect(void *arg)
 {
     struct sim_request *r = arg;
     int64_t extra = 0;
     int fault = ask_fault(r, &extra);
-    if (fault) {
+    if (fault > 0) {
         refuse(&r->resp, fault, fault_reason(fault), "injected fault");
-    } else {
+    } else if (fault != SIM_FAULT_REFUSED) {
         serve_text(r->a, r->who, r->method, r->path, r->content_type, r->body, &r->resp);
         r->body = NULL;
+    }
+    if (fault < 0) {
+        lose(r);
     }
     if (!r->port) {
         request_free(r);

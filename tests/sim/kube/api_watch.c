@@ -361,6 +361,7 @@ static void start(void *arg)
     struct sim_call c = {who, "watch", w->path.kind->plural, w->path.ns, "", 0, false};
     int64_t extra = 0;
     int fault = w->a->hooks.fault ? w->a->hooks.fault(w->a->hooks.ctx, &c, &extra) : 0;
+    fault = fault < 0 ? 503 : fault;
     c.status = fault ? fault : 200;
     log_watch(w, c.status);
     if (!tell_answered(w, &c)) {
