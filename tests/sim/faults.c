@@ -63,7 +63,7 @@ struct sim_faults {
     unsigned kube, aws, crash;
     enum aws_weather aws_weather;
     int64_t jumped_ns[SCENARIO_REPLICAS_MAX];
-    bool scheduler_stopped, controllers_stopped;
+    bool scheduler_stopped, controllers_stopped, restored;
     unsigned restores;
 };
 
@@ -264,6 +264,7 @@ static void strike_restore(struct sim_faults *f)
         return;
     }
     f->restores++;
+    f->restored = true;
     int64_t ago_ns = between(f, 10, 600) * NS_PER_S;
     size_t n = sim_api_restore(f->run->world->api, ago_ns);
     sim_note(f->run->world, "etcd is restored to %lld s ago: %zu objects are as they were",
@@ -391,6 +392,21 @@ static void next_strike(struct sim_faults *f)
 /* ---- storms
  * --------------------------------------------------------------------------------------- */
 
+/* What an operator does after a restore, told by GarbageCollectionHalted: the agent may not end that
+ * many instances that no claim knows. */
+static void end_unknown(struct sim_faults *f)
+{
+    for (size_t i = 0; i < simec2_n_instances(f->run->ec2); i++) {
+        const struct simec2_instance *inst = simec2_instance_at(f->run->ec2, i);
+        const char *uid = json_string_value(json_object_get(inst->tags, "karp.dev/nodeclaim-uid"));
+        bool up = inst->state == SIMEC2_RUNNING || inst->state == SIMEC2_PENDING;
+        if (up && uid && !sim_api_get_uid(f->run->world->api, uid, NULL)) {
+            sim_note(f->run->world, "an operator terminates %s", inst->id);
+            simec2_kill(f->run->ec2, inst->id);
+        }
+    }
+}
+
 static void on_end(void *arg)
 {
     struct sim_faults *f = arg;
@@ -406,6 +422,11 @@ static void on_end(void *arg)
         sim_workloads_start(f->run->world->workloads);
     }
     f->scheduler_stopped = f->controllers_stopped = false;
+    if (f->restored) {
+        sim_run_redo(f->run);
+        end_unknown(f);
+        f->restored = false;
+    }
     for (int i = 0; i < f->run->n_guests; i++) {
         guest_clock_jump(f->run->guests[i], -f->jumped_ns[i]);
         f->jumped_ns[i] = 0;

@@ -8,7 +8,9 @@
  *
  *   API server   409, 429, 500, 503, 504; refused and lost connections; answers that are late or
  *                never come; watches that break, lag, or find their history gone (410); once in
- *                some runs of `harsh` an etcd restore to minutes ago
+ *                some runs of `harsh` an etcd restore to minutes ago (when that storm is over, an
+ *                operator applies the manifests again and terminates what no claim knows of: the
+ *                agent may not, and says so)
  *   agent        dies right after any answered call or at any other instant, comes back seconds
  *                later; stands still for longer than its Lease; its clock jumps, forth or back, up
  *                to 40 days; half of the runs of `harsh` have a standby replica

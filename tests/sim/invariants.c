@@ -109,6 +109,9 @@ static void check_orphan(struct sim_watchdog *w, const struct simec2_instance *i
 {
     int64_t now = vclock_now(&w->run->world->clock);
     int64_t *since = map_get(w->orphans, inst->id);
+    if (since && (faults_storm(w->run->faults) || *since < faults_calm_since_ns(w->run->faults))) {
+        *since = now; /* nobody can collect while nothing works */
+    }
     if (!orphan) {
         free(map_del(w->orphans, inst->id));
         return;

@@ -331,6 +331,17 @@ static void open_expectations(struct sim_run *r, const json_t *list)
     }
 }
 
+void sim_run_redo(struct sim_run *r)
+{
+    for (size_t i = 0; i < r->n_done; i++) {
+        const struct scenario_step *s = &r->scenario->steps[i];
+        struct err why = ERR_INIT;
+        if (s->verb == STEP_APPLY || s->verb == STEP_SCALE || s->verb == STEP_PATCH) {
+            (void)step_do(r, s, &why);
+        }
+    }
+}
+
 int sim_run_play(struct sim_run *r, struct err *reterr)
 {
     for (int i = 0; i < r->n_guests; i++) {
@@ -344,6 +355,7 @@ int sim_run_play(struct sim_run *r, struct err *reterr)
             continue;
         }
         faults_step(r->faults);
+        r->n_done = i + 1;
         if (step_do(r, s, reterr) == 0) {
             continue;
         }

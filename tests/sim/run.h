@@ -50,6 +50,7 @@ struct sim_run {
     int n_guests;
     struct sim_watchdog *watchdog; /* invariants.h */
     struct sim_faults *faults;
+    size_t n_done; /* steps carried out */
     struct expecting *expecting; /* expect.h: open ones */
     size_t n_expecting, cap_expecting;
     struct run_texts failures, violations;
@@ -78,6 +79,10 @@ struct sim_run *sim_run_new(const struct scenario *s, const struct run_options *
 /* Plays to the end. -1 and ERR_INVALID if a step turned out to be wrong. */
 int sim_run_play(struct sim_run *r, struct err *reterr);
 void sim_run_free(struct sim_run *r);
+
+/* Carries out again what the scenario's steps so far did to objects (apply, scale, patch), as whoever
+ * keeps a cluster's manifests does after a restore. What cannot be done is passed over. */
+void sim_run_redo(struct sim_run *r);
 
 bool sim_run_passed(const struct sim_run *r);
 /* The object that -o json prints. New reference. */

@@ -193,7 +193,8 @@ void sim_api_lag_watches(struct sim_api *a, enum sim_kind_id kind, int64_t by_ns
  * An etcd restore: every object is again what it was ago_ns ago, with the version and UID it had
  * then; what was created since is gone, what was deleted since is back. The store's own version
  * goes on growing (a restore with --bump-revision), the watch history is forgotten and every watch
- * breaks. A kind whose history does not reach back that far is restored to its oldest known state.
+ * breaks. A kind whose history does not reach back that far is restored to its oldest known state; nothing
+ * goes back further than time 0.
  * Subscribers hear of every difference. Returns how many objects changed.
  */
 size_t sim_api_restore(struct sim_api *a, int64_t ago_ns);

@@ -103,7 +103,7 @@ static size_t restore_kind(struct sim_api *a, enum sim_kind_id kind, int64_t at_
 
 size_t sim_api_restore(struct sim_api *a, int64_t ago_ns)
 {
-    int64_t at_ns = vclock_now(a->clock) - ago_ns;
+    int64_t now_ns = vclock_now(a->clock), at_ns = now_ns > ago_ns ? now_ns - ago_ns : 0;
     size_t changed = 0;
     for (int k = 0; k < SIM_KINDS; k++) {
         changed += restore_kind(a, (enum sim_kind_id)k, at_ns);

@@ -133,13 +133,18 @@ static void on_doom(void *arg)
 {
     struct doom *d = arg;
     struct sim_nodelife *l = d->l;
-    const json_t *pod = sim_api_get_uid(l->c->w->api, d->uid, NULL);
-    if (pod && !sim_pod_terminating(pod) && !l->c->stopped) {
-        sim_api_delete(l->c->w->api, WHO_TAINT, SIM_POD, jsonx_str(pod, "metadata.namespace"),
-                       jsonx_str(pod, "metadata.name"), d->uid, -1, NULL, NULL);
+    if (l->c->stopped) {
+        vclock_set(clock_of(l), &d->timer, MONITOR_NS, on_doom, d);
+        return;
     }
-    map_del(l->dooms, d->uid);
-    doom_free(d);
+    /* A pod that is gone at once takes its doom along. */
+    AUTO_FREE char *uid = xstrdup(d->uid);
+    doom_drop(l, uid);
+    const json_t *pod = sim_api_get_uid(l->c->w->api, uid, NULL);
+    if (pod && !sim_pod_terminating(pod)) {
+        sim_api_delete(l->c->w->api, WHO_TAINT, SIM_POD, jsonx_str(pod, "metadata.namespace"),
+                       jsonx_str(pod, "metadata.name"), uid, -1, NULL, NULL);
+    }
 }
 
 /* How long the pod tolerates the taint: 0 not at all, NS_NEVER for ever. */
@@ -359,6 +364,10 @@ static void on_podgc(void *arg)
 {
     struct sim_nodelife *l = arg;
     int64_t now = vclock_now(clock_of(l)), next = NS_NEVER;
+    if (l->c->stopped) {
+        vclock_set(clock_of(l), &l->podgc, QUARANTINE_NS, on_podgc, l);
+        return;
+    }
     for (MAP_EACH(l->missing, e)) {
         AUTO_FREE char *node = xstrdup(map_key(e));
         int64_t at = *(int64_t *)map_value(e) + QUARANTINE_NS;
@@ -368,7 +377,7 @@ static void on_podgc(void *arg)
             continue;
         }
         free(map_del(l->missing, node));
-        if (!back && !l->c->stopped) {
+        if (!back) {
             drop_pods_of(l, node);
         }
     }
