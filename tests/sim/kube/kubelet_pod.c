@@ -320,6 +320,7 @@ void sim_kpod_change(struct sim_kubelet *k, const struct sim_change *c)
     json_decref(p->obj);
     p->obj = json_incref(c->after);
     if (look) {
+        p->stopping_ns = sim_pod_terminating(c->after) ? p->stopping_ns : -1;
         vclock_set(&k->w->clock, &p->timer, NOTICE_NS, on_timer, p);
     }
 }

@@ -277,6 +277,14 @@ static void make_unknown(struct sim_nodelife *l, const json_t *node)
                   json_pack("{s:{s:o}}", "status", "conditions", list), NULL, NULL);
 }
 
+/* The cloud knows the node's machine as one that is no more. */
+static bool instance_gone(const struct sim_nodelife *l, const json_t *node)
+{
+    const struct sim_cloud *cloud = &l->c->w->cloud;
+    const char *provider = jsonx_str(node, "spec.providerID");
+    return provider && cloud->exists && !cloud->exists(cloud->ctx, provider);
+}
+
 /* True while the node needs watching on. */
 static bool tend_silent(struct sim_nodelife *l, const json_t *node)
 {
@@ -284,6 +292,9 @@ static bool tend_silent(struct sim_nodelife *l, const json_t *node)
     int64_t since = 0;
     enum sim_node_state state = sim_kubelet_state(l->c->w->kubelet, name, &since);
     bool unknown = str_eq(sim_cond_status(node, "Ready"), "Unknown");
+    if (state == SIM_NODE_UNKNOWN && instance_gone(l, node)) {
+        state = SIM_NODE_GONE; /* a restore brought it back */
+    }
     if (state != SIM_NODE_SILENT && state != SIM_NODE_GONE) {
         return false;
     }
@@ -394,6 +405,9 @@ void sim_nodelife_change(struct sim_nodelife *l, const struct sim_change *c)
     const char *name = jsonx_str_or(c->after, "metadata.name", "");
     if (c->kind == SIM_NODE && c->type == KUBE_DELETED && sim_index_set(&l->c->pods_on, name)) {
         note_missing(l, name);
+    }
+    if (c->kind == SIM_NODE && c->type != KUBE_DELETED && str_eq(c->who, "etcd")) {
+        sim_nodelife_watch(l);
     }
     if (c->kind != SIM_POD) {
         return;
