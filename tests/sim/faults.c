@@ -318,7 +318,7 @@ static void strike_kill(struct sim_faults *f)
     size_t n = simec2_n_instances(f->run->ec2);
     const struct simec2_instance *inst =
         n ? simec2_instance_at(f->run->ec2, (size_t)between(f, 0, (int64_t)n - 1)) : NULL;
-    if (inst && inst->state == SIMEC2_RUNNING) {
+    if (inst && inst->state == SIMEC2_RUNNING && inst->joined) {
         sim_note(f->run->world, "instance %s dies", inst->id);
         simec2_kill(f->run->ec2, inst->id);
     }
@@ -392,8 +392,8 @@ static void next_strike(struct sim_faults *f)
 /* ---- storms
  * --------------------------------------------------------------------------------------- */
 
-/* What an operator does after a restore, told by GarbageCollectionHalted: the agent may not end that
- * many instances that no claim knows. */
+/* What an operator does after a restore, told by GarbageCollectionHalted: the agent may not end
+ * that many instances that no claim knows. */
 static void end_unknown(struct sim_faults *f)
 {
     for (size_t i = 0; i < simec2_n_instances(f->run->ec2); i++) {

@@ -179,6 +179,11 @@ bool guest_leads(struct sim_guest *g)
     return guest_metric(g, "leader_election_master_status", any) > 0;
 }
 
+size_t guest_open(const struct sim_guest *g)
+{
+    return sim_api_port_open(g->kube);
+}
+
 const char *guest_name(const struct sim_guest *g)
 {
     return g->name;

@@ -31,7 +31,9 @@ void guest_crash(struct sim_guest *g, int64_t restart_ns);
  * answer, then everything at once. A later call can only make it longer. No-op while it is down. */
 void guest_freeze(struct sim_guest *g, int64_t for_ns);
 bool guest_up(const struct sim_guest *g);
-bool guest_leads(struct sim_guest *g);             /* by its own account */
+bool guest_leads(struct sim_guest *g); /* by its own account */
+/* Requests and watches open at the API server. */
+size_t guest_open(const struct sim_guest *g);
 const char *guest_name(const struct sim_guest *g); /* who it is in the API's log of calls */
 
 /* Arms a crash: dies right after the nth answer from now to "SERVICE:ACTION" ("kube:VERB

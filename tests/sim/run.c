@@ -372,6 +372,7 @@ int sim_run_play(struct sim_run *r, struct err *reterr)
         play_to(r, expect_deadline_ns(r));
     }
     tally_cost(r);
+    watchdog_end(r->watchdog);
     return 0;
 }
 
