@@ -4,7 +4,10 @@
 #include "agent/work/work.h"
 #include "claim.h"
 #include "common/base/timefmt.h"
+#include "agent/work/gate.h"
 #include "lifecycle.h"
+
+#define CLOSED_NS (2 * NS_PER_S)
 
 static void on_deleted(void *ctx, const char *key, const struct kube_resp *resp)
 {
@@ -26,6 +29,9 @@ static bool expire(const struct claim_look *look, const char *condition, int64_t
     int64_t skew_ns = cloud_clock_skew_ns(look->rt->cloud);
     if (skew_ns > SKEW_MAX_NS || skew_ns < -SKEW_MAX_NS) {
         left_ns = left_ns > SKEW_MAX_NS ? left_ns : SKEW_MAX_NS;
+    }
+    if (left_ns <= 0 && !gate_open(look->rt->gate)) {
+        left_ns = CLOSED_NS; /* the other replica does it */
     }
     if (left_ns > 0) {
         queue_add_after(look->q, nc->m.name, left_ns);

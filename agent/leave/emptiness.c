@@ -15,6 +15,7 @@
 #include "common/core/candidate.h"
 #include "empty_group.h"
 #include "taint_sweep.h"
+#include "agent/work/walltime.h"
 
 /* A node that was decided on and has its quiet time. */
 struct waiting {
@@ -98,7 +99,7 @@ static bool may_decide(const struct emptiness *e)
 {
     const struct runtime *rt = e->rt;
     int64_t skew_ns = cloud_clock_skew_ns(rt->cloud);
-    bool skewed = skew_ns > SKEW_MAX_NS || skew_ns < -SKEW_MAX_NS;
+    bool skewed = skew_ns > SKEW_MAX_NS || skew_ns < -SKEW_MAX_NS || walltime_skewed(rt->walltime);
     attention_set(e->rt, "ClockSkew", skewed);
     return rt->opt->mode != MODE_PROVISION && store_synced(rt->store) && cloud_ready(rt->cloud) &&
            (rt->opt->mode == MODE_OBSERVE || gate_open(rt->gate)) && !cloud_failing(rt->cloud) &&
