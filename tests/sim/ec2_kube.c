@@ -81,8 +81,7 @@ static void next(struct node *n, enum phase phase, int64_t dt_ns)
     timer_set(n->k->timers, &n->timer, clock_mono(n->k->clock) + dt_ns, turn, n);
 }
 
-/* ---- what is sent
- * ------------------------------------------------------------------------------------ */
+/* ---- what is sent --------------------------------------------------------------------------- */
 
 static json_t *annotation_patch(json_t *value)
 {
@@ -146,17 +145,11 @@ static bool silent(const json_t *node)
         unknown = unknown || (str_eq(jsonx_str(c, "type"), "Ready") &&
                               str_eq(jsonx_str(c, "status"), "Unknown"));
     }
-    taints = jsonx_arr(node, "spec.taints");
-    json_array_foreach ((json_t *)taints, i, c) {
-        tainted = tainted || (str_eq(jsonx_str(c, "key"), UNREACHABLE) &&
-                              str_eq(jsonx_str(c, "effect"), "NoExecute"));
-    }
     const json_t *annotations = jsonx_at(node, "metadata.annotations");
-    return unknown && tainted && !json_object_get(annotations, EC2_KUBE_ANNOTATION);
+    return unknown && !json_object_get(annotations, EC2_KUBE_ANNOTATION);
 }
 
-/* ---- what comes back
- * ----------------------------------------------------------------------------------- */
+/* ---- what comes back ------------------------------------------------------------------------ */
 
 static void failed(struct node *n, const struct err *err)
 {
@@ -243,8 +236,7 @@ static void ask(struct node *n, const char *method, const char *path, json_t *st
     json_decref(steal);
 }
 
-/* ---- the machine
- * ---------------------------------------------------------------------------------------- */
+/* ---- the machine ---------------------------------------------------------------------------- */
 
 static void turn(void *arg)
 {

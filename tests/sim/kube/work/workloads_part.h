@@ -9,8 +9,8 @@
 #define KARP_SIM_WORKLOADS_PART_H
 
 #include "common/base/map.h"
-#include "podspec.h"
-#include "world.h"
+#include "tests/sim/kube/podspec.h"
+#include "tests/sim/kube/world.h"
 
 #define SIM_DIRTY_MAX 400000u
 

@@ -8,7 +8,7 @@
 #ifndef KARP_SIM_SCHED_FIT_H
 #define KARP_SIM_SCHED_FIT_H
 
-#include "podspec.h"
+#include "tests/sim/kube/podspec.h"
 
 #include <stddef.h>
 

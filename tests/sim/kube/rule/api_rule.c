@@ -5,11 +5,11 @@
  * the admission plug-ins Priority and DefaultTolerationSeconds; those of Karpenter's kinds are
  * their CRDs' (karpenter-core.md §1). Each rule is a function in the table at the end.
  */
-#include "api_store.h"
 #include "common/base/alloc.h"
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
+#include "tests/sim/kube/api_store.h"
 
 #include <ctype.h>
 

@@ -1,5 +1,5 @@
 /* workloads.c - the controller manager's loop, indexes and common parts; see workloads.h */
-#include "workloads.h"
+#include "tests/sim/kube/workloads.h"
 
 #include "common/base/alloc.h"
 #include "common/base/hash.h"

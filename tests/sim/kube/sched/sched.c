@@ -1,5 +1,5 @@
 /* sched.c - queue, cache and cycle of the simulated kube-scheduler; see sched.h */
-#include "sched.h"
+#include "tests/sim/kube/sched.h"
 
 #include "common/base/alloc.h"
 #include "common/base/buf.h"
@@ -8,7 +8,7 @@
 #include "common/base/map.h"
 #include "common/base/str.h"
 #include "sched_fit.h"
-#include "world.h"
+#include "tests/sim/kube/world.h"
 
 #define WHO "kube-scheduler"
 #define MESSAGE_MAX 4096

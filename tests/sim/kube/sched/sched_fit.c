@@ -4,7 +4,7 @@
 #include "common/base/alloc.h"
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
-#include "jsonsel.h"
+#include "tests/sim/kube/jsonsel.h"
 
 #define SCORE_MAX 100
 
