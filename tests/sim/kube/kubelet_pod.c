@@ -5,6 +5,7 @@
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
+#include "work/volumes.h"
 
 #define WHO "kubelet"
 #define NOTICE_NS (2 * NS_PER_MS) /* change to kubelet */
@@ -197,6 +198,10 @@ static int64_t step_starting(struct sim_kpod *p, int64_t now)
     if (!p->admitted && !admit(p)) {
         return NS_NEVER;
     }
+    if (!sim_volumes_attached(p->m->k->w->api, p->obj)) {
+        p->seen_ns = now; /* containers start once the last volume is there */
+        return NS_NEVER;  /* the attachment's change leads here again */
+    }
     if (now < p->seen_ns + SIM_POD_START_NS) {
         return p->seen_ns + SIM_POD_START_NS;
     }
@@ -321,6 +326,16 @@ void sim_kpod_change(struct sim_kubelet *k, const struct sim_change *c)
     p->obj = json_incref(c->after);
     if (look) {
         vclock_set(&k->w->clock, &p->timer, NOTICE_NS, on_timer, p);
+    }
+}
+
+void sim_kpod_attached(struct sim_kubelet *k, const char *node)
+{
+    for (MAP_EACH(k->pods, e)) {
+        struct sim_kpod *p = map_value(e);
+        if (!p->running && str_eq(p->m->name, node)) {
+            vclock_set(&k->w->clock, &p->timer, NOTICE_NS, on_timer, p);
+        }
     }
 }
 

@@ -8,6 +8,8 @@
 #include "common/base/map.h"
 #include "common/base/str.h"
 #include "sched_fit.h"
+#include "sched_preempt.h"
+#include "sched_why.h"
 #include "tests/sim/kube/world.h"
 
 #define WHO "kube-scheduler"
@@ -24,8 +26,7 @@ struct sim_sched {
     struct sim_world *w;
     uint64_t chance_state;
     struct entropy chance;
-    struct map *nodes; /* name -> sim_sched_node */
-    struct map *pods;  /* uid -> sim_sched_pod: pending or placed */
+    struct sim_cluster cluster;
     struct sim_sched_pod **active;
     size_t n_active, cap_active;
     struct sim_sched_pod **waiting;
@@ -33,12 +34,15 @@ struct sim_sched {
     struct map *refusals; /* class hash in hex -> refusal */
     uint64_t epoch;       /* moves when something happened that could make a pod fit */
     uint64_t seq;
+    const struct sim_sched_pod *current; /* its cycle is under way: not to be queued */
+    size_t n_binding;                    /* pods whose volumes are being bound */
     bool stopped;
-    struct timer cycle, wake;
+    struct timer cycle, wake, bind;
 };
 
 static void on_cycle(void *arg);
 static void on_wake(void *arg);
+static void on_bind(void *arg);
 
 /* ---- queue ------------------------------------------------------------------------------------
  */
@@ -143,40 +147,8 @@ static int64_t backoff(unsigned attempts)
     return ns < SIM_SCHED_BACKOFF_MAX_NS ? ns : SIM_SCHED_BACKOFF_MAX_NS;
 }
 
-/* ---- cache: nodes -------------------------------------------------------------------------------
+/* ---- news --------------------------------------------------------------------------------------
  */
-
-static struct sim_sched_node *node_named(struct sim_sched *s, const char *name)
-{
-    struct sim_sched_node *n = map_get(s->nodes, name);
-    if (!n) {
-        n = NEW(struct sim_sched_node);
-        n->name = xstrdup(name);
-        map_put(s->nodes, name, n, NULL);
-    }
-    return n;
-}
-
-static void node_drop_if_idle(struct sim_sched *s, struct sim_sched_node *n)
-{
-    if (!n->obj && n->n_pods == 0) {
-        map_del(s->nodes, n->name);
-        free(n->name);
-        free(n);
-    }
-}
-
-static bool has_effect(const json_t *taints)
-{
-    size_t i;
-    json_t *t;
-    json_array_foreach ((json_t *)taints, i, t) {
-        if (!str_eq(jsonx_str(t, "effect"), "PreferNoSchedule")) {
-            return true;
-        }
-    }
-    return false;
-}
 
 /* What of a node a scheduling decision can depend on. */
 static bool node_matters(const json_t *a, const json_t *b)
@@ -188,76 +160,30 @@ static bool node_matters(const json_t *a, const json_t *b)
 
 static void on_node(struct sim_sched *s, const struct sim_change *c)
 {
-    struct sim_sched_node *n = node_named(s, jsonx_str_or(c->after, "metadata.name", ""));
-    json_decref(n->obj);
-    n->obj = NULL;
-    if (c->type == KUBE_DELETED) {
-        node_drop_if_idle(s, n);
-        epoch_moved(s);
-        return;
-    }
-    n->obj = json_incref(c->after);
-    n->unschedulable = jsonx_bool(n->obj, "spec.unschedulable", false);
-    n->tainted = has_effect(jsonx_at(n->obj, "spec.taints"));
-    sim_res_read(jsonx_at(n->obj, "status.allocatable"), &n->allocatable);
-    if (node_matters(c->before, c->after)) {
+    bool gone = c->type == KUBE_DELETED;
+    struct sim_sched_node *n =
+        sim_cluster_node(&s->cluster, jsonx_str_or(c->after, "metadata.name", ""));
+    bool matters = gone || node_matters(c->before, c->after);
+    sim_cluster_set_node(&s->cluster, n, gone ? NULL : c->after);
+    if (matters) {
         epoch_moved(s);
     }
-}
-
-/* ---- cache: pods
- * ---------------------------------------------------------------------------------- */
-
-static uint64_t class_of(const json_t *pod)
-{
-    AUTO_FREE char *spec = jsonx_dump(json_object_get(pod, "spec"));
-    const json_t *labels = jsonx_at(pod, "metadata.labels");
-    AUTO_FREE char *text = labels ? jsonx_dump(labels) : xstrdup("");
-    AUTO_FREE char *all =
-        xasprintf("%s\n%s\n%s", jsonx_str_or(pod, "metadata.namespace", ""), text, spec);
-    return hash_fnv1a(all, strlen(all));
-}
-
-static void pod_read(struct sim_sched_pod *p, json_t *pod)
-{
-    const json_t *spec = json_object_get(pod, "spec");
-    json_decref(p->obj);
-    p->obj = json_incref(pod);
-    sim_res_pod(spec, &p->req);
-    sim_res_pod_nonzero(spec, &p->nonzero_cpu_milli, &p->nonzero_mem_bytes);
-    p->picky = json_object_get(spec, "nodeSelector") || jsonx_at(spec, "affinity.nodeAffinity");
-    p->priority = jsonx_int(spec, "priority", 0);
-}
-
-static void take_place(struct sim_sched_pod *p, struct sim_sched_node *n, int sign)
-{
-    sim_res_add(&n->used, &p->req, sign);
-    n->used_nonzero_cpu_milli += sign * p->nonzero_cpu_milli;
-    n->used_nonzero_mem_bytes += sign * p->nonzero_mem_bytes;
-    n->n_pods += (size_t)sign;
-    p->node = sign > 0 ? n : NULL;
-}
-
-static void pod_free(struct sim_sched_pod *p)
-{
-    json_decref(p->obj);
-    free(p->uid);
-    free(p->ns);
-    free(p->name);
-    free(p);
 }
 
 static void pod_forget(struct sim_sched *s, struct sim_sched_pod *p)
 {
     struct sim_sched_node *n = p->node;
     dequeue(s, p);
+    s->n_binding -= p->binding;
     if (n) {
-        take_place(p, n, -1);
-        node_drop_if_idle(s, n);
+        sim_cluster_unplace(&s->cluster, p);
+        sim_cluster_drop_idle(&s->cluster, n);
+    }
+    if (n || p->nominated) {
         epoch_moved(s);
     }
-    map_del(s->pods, p->uid);
-    pod_free(p);
+    map_del(s->cluster.pods, p->uid);
+    sim_cluster_pod_free(&s->cluster, p);
 }
 
 static bool is_ours_to_place(const json_t *pod)
@@ -267,40 +193,65 @@ static bool is_ours_to_place(const json_t *pod)
            json_array_size(jsonx_at(pod, "spec.schedulingGates")) == 0;
 }
 
-static struct sim_sched_pod *pod_new(struct sim_sched *s, json_t *pod)
+/* A pod that is placed can let in others that look for company or for an even spread. */
+static bool somebody_waits_for_pods(const struct sim_sched *s)
 {
-    struct sim_sched_pod *p = NEW(struct sim_sched_pod);
-    p->uid = xstrdup(jsonx_str_or(pod, "metadata.uid", ""));
-    p->ns = xstrdup(jsonx_str_or(pod, "metadata.namespace", ""));
-    p->name = xstrdup(jsonx_str_or(pod, "metadata.name", ""));
-    map_put(s->pods, p->uid, p, NULL);
-    return p;
+    for (size_t i = 0; i < s->n_waiting; i++) {
+        if (s->waiting[i]->topological) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* The pod is bound to a node now: by us (then it stands there already) or by somebody else. */
 static void pod_bound(struct sim_sched *s, struct sim_sched_pod *p, json_t *pod)
 {
-    struct sim_sched_node *n = node_named(s, sim_pod_node(pod));
+    struct sim_sched_node *n = sim_cluster_node(&s->cluster, sim_pod_node(pod));
+    bool was_terminating = p->terminating;
     dequeue(s, p);
+    s->n_binding -= p->binding;
+    p->binding = false;
+    sim_cluster_nominate(&s->cluster, p, NULL);
     if (p->node && p->node != n) {
-        take_place(p, p->node, -1);
+        sim_cluster_unplace(&s->cluster, p);
     }
-    if (!p->node) {
-        pod_read(p, pod);
-        take_place(p, n, 1);
+    if (p->node) {
+        sim_cluster_pod_refresh(&s->cluster, p, pod);
+    } else {
+        sim_cluster_pod_read(p, pod);
+        sim_cluster_place(&s->cluster, p, n);
+        if (somebody_waits_for_pods(s)) {
+            epoch_moved(s);
+        }
     }
+    if (p->terminating && !was_terminating && somebody_waits_for_pods(s)) {
+        epoch_moved(s);
+    }
+}
+
+static bool reads_anew(const struct sim_sched_pod *p, const json_t *pod)
+{
+    return !p->obj ||
+           !sim_json_same(json_object_get(p->obj, "spec"), json_object_get(pod, "spec")) ||
+           !sim_json_same(jsonx_at(p->obj, "metadata.labels"), jsonx_at(pod, "metadata.labels"));
 }
 
 static void pod_queued(struct sim_sched *s, struct sim_sched_pod *p, json_t *pod)
 {
-    bool changed =
-        !p->obj || !json_equal(json_object_get(p->obj, "spec"), json_object_get(pod, "spec"));
+    bool changed = reads_anew(p, pod);
+    if (p->binding) {
+        return; /* it stands somewhere already; only its volumes are missing */
+    }
     if (changed) {
-        pod_read(p, pod);
-        p->class_hash = class_of(pod);
+        sim_cluster_pod_read(p, pod);
     } else {
         json_decref(p->obj);
         p->obj = json_incref(pod);
+    }
+    sim_cluster_nominate(&s->cluster, p, jsonx_str_or(pod, "status.nominatedNodeName", ""));
+    if (p == s->current) {
+        return;
     }
     if (!p->pending) {
         enqueue(s, p);
@@ -312,7 +263,7 @@ static void pod_queued(struct sim_sched *s, struct sim_sched_pod *p, json_t *pod
 
 static void on_pod(struct sim_sched *s, const struct sim_change *c)
 {
-    struct sim_sched_pod *p = map_get(s->pods, jsonx_str_or(c->after, "metadata.uid", ""));
+    struct sim_sched_pod *p = map_get(s->cluster.pods, jsonx_str_or(c->after, "metadata.uid", ""));
     bool bound = sim_pod_node(c->after)[0] != '\0';
     bool gone = c->type == KUBE_DELETED || sim_pod_over(c->after);
     if (gone || (!bound && !is_ours_to_place(c->after))) {
@@ -322,7 +273,7 @@ static void on_pod(struct sim_sched *s, const struct sim_change *c)
         return;
     }
     if (!p) {
-        p = pod_new(s, c->after);
+        p = sim_cluster_pod_new(&s->cluster, c->after);
     }
     if (bound) {
         pod_bound(s, p, c->after);
@@ -331,107 +282,130 @@ static void on_pod(struct sim_sched *s, const struct sim_change *c)
     }
 }
 
+static void kick_bind(struct sim_sched *s)
+{
+    if (s->n_binding > 0 && !s->stopped) {
+        vclock_set(&s->w->clock, &s->bind, SIM_SCHED_CYCLE_NS, on_bind, s);
+    }
+}
+
+static void on_attachment(struct sim_sched *s, const struct sim_change *c)
+{
+    const char *volume = jsonx_str(c->after, "spec.source.persistentVolumeName");
+    if (volume && c->type != KUBE_MODIFIED) {
+        sim_cluster_attach(&s->cluster, jsonx_str_or(c->after, "spec.nodeName", ""), volume,
+                           c->type == KUBE_ADDED);
+        epoch_moved(s);
+    }
+}
+
 static void on_change(void *ctx, const struct sim_change *c)
 {
-    if (c->kind == SIM_POD) {
-        on_pod(ctx, c);
-    } else if (c->kind == SIM_NODE) {
-        on_node(ctx, c);
+    struct sim_sched *s = ctx;
+    switch (c->kind) {
+    case SIM_POD:
+        on_pod(s, c);
+        break;
+    case SIM_NODE:
+        on_node(s, c);
+        break;
+    case SIM_VOLUMEATTACHMENT:
+        on_attachment(s, c);
+        break;
+    case SIM_PVC:
+    case SIM_PV:
+    case SIM_STORAGECLASS:
+    case SIM_CSINODE:
+    case SIM_NAMESPACE:
+        epoch_moved(s);
+        kick_bind(s);
+        break;
+    default:
+        break;
     }
 }
 
 /* ---- one cycle
  * -------------------------------------------------------------------------------------- */
 
-struct tally {
-    char text[SIM_WHYNOT_TEXT + 24]; /* "3 Insufficient cpu" when done */
-    char reason[SIM_WHYNOT_TEXT];
-    size_t count;
-};
-
 struct trial {
-    struct sim_sched_node **feasible;
-    size_t n, nodes;
-    struct tally *tallies;
-    size_t n_tallies, cap_tallies;
+    struct sim_sched_node **feasible, **hopeful; /* hopeful: if other pods went */
+    size_t n, n_hopeful, nodes;
+    struct sim_tallies reasons, preempting;
 };
 
-static void trial_note(struct trial *t, const struct sim_whynot *why)
-{
-    for (size_t r = 0; r < why->n; r++) {
-        size_t i = 0;
-        while (i < t->n_tallies && !str_eq(t->tallies[i].reason, why->reasons[r])) {
-            i++;
-        }
-        if (i == t->n_tallies) {
-            ARRAY_GROW(t->tallies, t->n_tallies, t->cap_tallies);
-            t->tallies[i] = (struct tally){.count = 0};
-            str_copy(t->tallies[i].reason, SIM_WHYNOT_TEXT, why->reasons[r]);
-            t->n_tallies++;
-        }
-        t->tallies[i].count++;
-    }
-}
-
-static void try_nodes(struct sim_sched *s, const struct sim_sched_pod *p, struct trial *t)
+static void try_node(const struct sim_cycle *cy, struct sim_sched_node *n, struct trial *t)
 {
     struct sim_whynot why;
-    t->feasible = NEW_N(struct sim_sched_node *, map_count(s->nodes) + 1);
-    for (MAP_EACH(s->nodes, e)) {
+    if (sim_fit_nominated(cy, n, &why)) {
+        t->feasible[t->n++] = n;
+        return;
+    }
+    sim_tally_whynot(&t->reasons, &why);
+    if (!why.final) {
+        t->hopeful[t->n_hopeful++] = n;
+    }
+}
+
+static void try_nodes(struct sim_sched *s, const struct sim_cycle *cy, struct trial *t)
+{
+    const struct sim_sched_pod *p = cy->p;
+    struct sim_sched_node *first = p->nominated ? map_get(s->cluster.nodes, p->nominated) : NULL;
+    t->feasible = NEW_N(struct sim_sched_node *, map_count(s->cluster.nodes) + 1);
+    t->hopeful = NEW_N(struct sim_sched_node *, map_count(s->cluster.nodes) + 1);
+    struct sim_whynot why;
+    if (first && first->obj && sim_fit_nominated(cy, first, &why)) {
+        t->feasible[t->n++] = first;
+        return;
+    }
+    for (MAP_EACH(s->cluster.nodes, e)) {
         struct sim_sched_node *n = map_value(e);
-        if (!n->obj) {
-            continue;
-        }
-        t->nodes++;
-        if (sim_fit(p, n, &why)) {
-            t->feasible[t->n++] = n;
-        } else {
-            trial_note(t, &why);
+        if (n->obj) {
+            t->nodes++;
+            try_node(cy, n, t);
         }
     }
 }
 
-static int tally_cmp(const void *a, const void *b)
-{
-    return strcmp(((const struct tally *)a)->text, ((const struct tally *)b)->text);
-}
-
-/* "0/3 nodes are available: 1 …, 2 …. preemption: …", as kube-scheduler's FitError. */
-static char *trial_message(struct trial *t)
+/* As kube-scheduler's FitError; preemption: what came of it, NULL = the tallies of the trial. */
+static char *trial_message(struct trial *t, const char *refused, const char *preemption)
 {
     AUTO_BUF struct buf b = {0};
     if (t->nodes == 0) {
         return xstrdup("no nodes available to schedule pods");
     }
-    for (size_t i = 0; i < t->n_tallies; i++) {
-        snprintf(t->tallies[i].text, sizeof(t->tallies[i].text), "%zu %s", t->tallies[i].count,
-                 t->tallies[i].reason);
-    }
-    qsort(t->tallies, t->n_tallies, sizeof(*t->tallies), tally_cmp);
     buf_init(&b, MESSAGE_MAX);
-    buf_printf(&b, "0/%zu nodes are available: ", t->nodes);
-    for (size_t i = 0; i < t->n_tallies; i++) {
-        buf_printf(&b, "%s%s", i ? ", " : "", t->tallies[i].text);
+    if (refused) {
+        buf_printf(&b, "0/%zu nodes are available: %s.", t->nodes, refused);
+    } else {
+        sim_tallies_print(&t->reasons, t->nodes, &b);
     }
-    buf_printf(&b,
-               ". preemption: 0/%zu nodes are available: %zu Preemption is not helpful for "
-               "scheduling.",
-               t->nodes, t->nodes);
+    if (preemption) {
+        buf_printf(&b, "%s%s", preemption[0] ? " preemption: " : "", preemption);
+    } else {
+        buf_puts(&b, " preemption: ");
+        sim_tallies_print(&t->preempting, t->nodes, &b);
+    }
     return buf_take(&b);
 }
 
 static void trial_done(struct trial *t)
 {
     free(t->feasible);
-    free(t->tallies);
+    free(t->hopeful);
+    free(t->reasons.items);
+    free(t->preempting.items);
 }
 
 /* The best of the feasible nodes; chance among equals. */
-static struct sim_sched_node *choose(struct sim_sched *s, const struct sim_sched_pod *p,
+static struct sim_sched_node *choose(struct sim_sched *s, const struct sim_cycle *cy,
                                      const struct trial *t)
 {
+    if (t->n == 1) {
+        return t->feasible[0];
+    }
     AUTO_FREE int64_t *score = NEW_N(int64_t, t->n);
-    sim_score(p, t->feasible, t->n, score);
+    sim_score(cy, t->feasible, t->n, score);
     size_t best = 0, equals = 1;
     for (size_t i = 1; i < t->n; i++) {
         if (score[i] > score[best]) {
@@ -443,6 +417,109 @@ static struct sim_sched_node *choose(struct sim_sched *s, const struct sim_sched
     }
     return t->feasible[best];
 }
+
+/* ---- preemption ---------------------------------------------------------------------------------
+ */
+
+static void evict_victim(struct sim_sched *s, const struct sim_sched_pod *p,
+                         const struct sim_sched_pod *victim)
+{
+    char message[256];
+    AUTO_FREE char *ns = xstrdup(victim->ns);
+    AUTO_FREE char *name = xstrdup(victim->name);
+    AUTO_FREE char *uid = xstrdup(victim->uid);
+    snprintf(message, sizeof(message), "%s: preempting to accommodate a higher priority pod", WHO);
+    json_t *conditions =
+        sim_cond_set(jsonx_at(victim->obj, "status.conditions"), "DisruptionTarget", "True",
+                     "PreemptionByScheduler", message, vclock_wall(&s->w->clock));
+    sim_note(s->w, "pod %s makes room for %s", name, p->name);
+    sim_api_patch(s->w->api, WHO, SIM_POD, "status", ns, name,
+                  json_pack("{s:{s:o}}", "status", "conditions", conditions), NULL, NULL);
+    sim_api_delete(s->w->api, WHO, SIM_POD, ns, name, uid, -1, NULL, NULL);
+}
+
+static void set_nominated(struct sim_sched *s, const struct sim_sched_pod *p, const char *node)
+{
+    AUTO_FREE char *ns = xstrdup(p->ns);
+    AUTO_FREE char *name = xstrdup(p->name);
+    if (str_eq(jsonx_str_or(p->obj, "status.nominatedNodeName", ""), node ? node : "")) {
+        return;
+    }
+    sim_api_patch(s->w->api, WHO, SIM_POD, "status", ns, name,
+                  json_pack("{s:{s:s?}}", "status", "nominatedNodeName", node), NULL, NULL);
+}
+
+/* Pods of lower priority that were promised the node look for another. */
+static void clear_lower_nominees(struct sim_sched *s, const struct sim_sched_pod *p,
+                                 const char *node)
+{
+    for (MAP_EACH(s->cluster.pods, e)) {
+        struct sim_sched_pod *other = map_value(e);
+        if (other != p && other->nominated && other->priority < p->priority &&
+            str_eq(other->nominated, node)) {
+            set_nominated(s, other, NULL);
+        }
+    }
+}
+
+static void execute(struct sim_sched *s, struct sim_sched_pod *p, const struct sim_preemption *r)
+{
+    AUTO_FREE char *node = xstrdup(r->node->name);
+    AUTO_FREE char **uids = NEW_N(char *, r->n + 1);
+    for (size_t i = 0; i < r->n; i++) {
+        uids[i] = xstrdup(r->victims[i]->uid);
+    }
+    clear_lower_nominees(s, p, node);
+    set_nominated(s, p, node);
+    for (size_t i = 0; i < r->n; i++) {
+        const struct sim_sched_pod *victim = map_get(s->cluster.pods, uids[i]);
+        if (victim) {
+            evict_victim(s, p, victim);
+        }
+        free(uids[i]);
+    }
+}
+
+static void note_unhelpful(struct trial *t, const struct sim_preemption *r)
+{
+    size_t final = t->nodes - t->n_hopeful;
+    if (r->no_victims > 0) {
+        sim_tally_add(&t->preempting, "No preemption victims found for incoming pod",
+                      r->no_victims);
+    }
+    if (final > 0) {
+        sim_tally_add(&t->preempting, "Preemption is not helpful for scheduling", final);
+    }
+}
+
+/* NULL: it did not help, t->preempting says why; else what there is to say about it. */
+static const char *preempt(struct sim_sched *s, struct sim_sched_pod *p, struct trial *t)
+{
+    struct sim_preemption r = {0};
+    if (str_eq(jsonx_str(p->obj, "spec.preemptionPolicy"), "Never")) {
+        return "not eligible due to preemptionPolicy=Never.";
+    }
+    if (sim_preempt_waits(&s->cluster, p)) {
+        return "not eligible due to a terminating pod on the nominated node.";
+    }
+    if (sim_cluster_has_lower(&s->cluster, p->priority)) {
+        sim_preempt(&s->cluster, p, t->hopeful, t->n_hopeful, sim_tally_whynot, &t->preempting, &r);
+    } else {
+        r.no_victims = t->n_hopeful;
+    }
+    bool helps = r.node != NULL;
+    if (helps) {
+        execute(s, p, &r);
+    } else {
+        note_unhelpful(t, &r);
+        set_nominated(s, p, NULL);
+    }
+    sim_preemption_done(&r);
+    return helps ? "" : NULL;
+}
+
+/* ---- one pod ------------------------------------------------------------------------------------
+ */
 
 static void refusal_free(struct refusal *r)
 {
@@ -482,17 +559,113 @@ static void put_off(struct sim_sched *s, struct sim_sched_pod *p, const char *me
     }
     json_t *conditions = sim_cond_set(jsonx_at(p->obj, "status.conditions"), "PodScheduled",
                                       "False", "Unschedulable", message, vclock_wall(&s->w->clock));
-    sim_api_patch(s->w->api, WHO, SIM_POD, "status", p->ns, p->name,
+    AUTO_FREE char *ns = xstrdup(p->ns);
+    AUTO_FREE char *name = xstrdup(p->name);
+    sim_api_patch(s->w->api, WHO, SIM_POD, "status", ns, name,
                   json_pack("{s:{s:o}}", "status", "conditions", conditions), NULL, NULL);
+}
+
+static void bind_to_node(struct sim_sched *s, struct sim_sched_pod *p)
+{
+    struct err e;
+    AUTO_FREE char *uid = xstrdup(p->uid);
+    AUTO_FREE char *node = xstrdup(p->node->name);
+    if (sim_api_bind(s->w->api, WHO, p->ns, p->name, node, &e) &&
+        (p = map_get(s->cluster.pods, uid)) && p->node) {
+        /* It is being deleted or was bound by somebody else: the change will tell. */
+        sim_cluster_unplace(&s->cluster, p);
+    }
 }
 
 static void assume_and_bind(struct sim_sched *s, struct sim_sched_pod *p, struct sim_sched_node *n)
 {
-    struct err e;
-    take_place(p, n, 1);
-    if (sim_api_bind(s->w->api, WHO, p->ns, p->name, n->name, &e)) {
-        /* It is being deleted or was bound by somebody else: the change will tell. */
-        take_place(p, n, -1);
+    sim_cluster_place(&s->cluster, p, n);
+    if (!p->claims) {
+        bind_to_node(s, p);
+        return;
+    }
+    p->binding = true;
+    p->bind_until_ns = vclock_now(&s->w->clock) + SIM_SCHED_BIND_NS;
+    s->n_binding++;
+    sim_volumes_bind(&s->cluster, WHO, p, n);
+    kick_bind(s);
+}
+
+/* Volumes that did not come: the pod gives its place back and starts anew. */
+static void give_up_binding(struct sim_sched *s, struct sim_sched_pod *p)
+{
+    sim_cluster_unplace(&s->cluster, p);
+    put_off(s, p,
+            "running PreBind plugin \"VolumeBinding\": binding volumes: context deadline "
+            "exceeded");
+    epoch_moved(s);
+}
+
+static void on_bind(void *arg)
+{
+    struct sim_sched *s = arg;
+    int64_t next = NS_NEVER, now = vclock_now(&s->w->clock);
+    AUTO_FREE char **uids = NEW_N(char *, s->n_binding + 1);
+    size_t n = 0;
+    for (MAP_EACH(s->cluster.pods, e)) {
+        struct sim_sched_pod *p = map_value(e);
+        bool done = p->binding && (now >= p->bind_until_ns || sim_volumes_bound(&s->cluster, p));
+        if (done) {
+            uids[n++] = xstrdup(p->uid);
+        } else if (p->binding) {
+            next = p->bind_until_ns < next ? p->bind_until_ns : next;
+        }
+    }
+    for (size_t i = 0; i < n; i++) {
+        struct sim_sched_pod *p = map_get(s->cluster.pods, uids[i]);
+        free(uids[i]);
+        if (!p || !p->binding) {
+            continue;
+        }
+        p->binding = false;
+        s->n_binding--;
+        if (sim_volumes_bound(&s->cluster, p)) {
+            bind_to_node(s, p);
+        } else {
+            give_up_binding(s, p);
+        }
+    }
+    if (s->n_binding > 0 && next != NS_NEVER && !timer_pending(&s->bind)) {
+        timer_set(&s->w->clock.timers, &s->bind, next, on_bind, s);
+    }
+}
+
+/* What a class that was refused hears again as long as nothing moved; NULL if it must be tried.
+ * With pods of lower priority around every pod makes room for itself. */
+static const char *known_refusal(const struct sim_sched *s, const struct sim_sched_pod *p,
+                                 const char *class)
+{
+    const struct refusal *known = map_get(s->refusals, class);
+    bool same = known && known->epoch == s->epoch && !p->nominated &&
+                !sim_cluster_has_lower(&s->cluster, p->priority);
+    return same ? known->message : NULL;
+}
+
+static size_t nodes_there(const struct sim_sched *s)
+{
+    return sim_api_count(s->w->api, SIM_NODE);
+}
+
+static void refuse(struct sim_sched *s, struct sim_sched_pod *p, struct trial *t,
+                   const char *refused, const char *class)
+{
+    AUTO_FREE char *uid = xstrdup(p->uid);
+    t->nodes = nodes_there(s);
+    if (refused && t->nodes > 0) {
+        sim_tally_add(&t->preempting, "Preemption is not helpful for scheduling", t->nodes);
+    }
+    const char *preempted = refused || t->nodes == 0 ? NULL : preempt(s, p, t);
+    AUTO_FREE char *message = trial_message(t, refused, preempted);
+    if ((p = map_get(s->cluster.pods, uid))) {
+        if (!preempted) {
+            remember(s, class, message);
+        }
+        put_off(s, p, message);
     }
 }
 
@@ -500,20 +673,25 @@ static void schedule_one(struct sim_sched *s, struct sim_sched_pod *p)
 {
     char class[20];
     snprintf(class, sizeof(class), "%016llx", (unsigned long long)p->class_hash);
-    const struct refusal *known = map_get(s->refusals, class);
+    const char *known = known_refusal(s, p, class);
     p->pending = p->active = false;
-    if (known && known->epoch == s->epoch) {
-        put_off(s, p, known->message);
+    if (known) {
+        put_off(s, p, known);
         return;
     }
     struct trial t = {0};
-    try_nodes(s, p, &t);
-    if (t.n > 0) {
-        assume_and_bind(s, p, choose(s, p, &t));
+    struct sim_cycle cy;
+    struct sim_sched_node *best = NULL;
+    bool may = sim_cycle_begin(&cy, &s->cluster, p);
+    if (may) {
+        try_nodes(s, &cy, &t);
+        best = t.n > 0 ? choose(s, &cy, &t) : NULL;
+    }
+    sim_cycle_end(&cy);
+    if (best) {
+        assume_and_bind(s, p, best);
     } else {
-        AUTO_FREE char *message = trial_message(&t);
-        remember(s, class, message);
-        put_off(s, p, message);
+        refuse(s, p, &t, may ? NULL : cy.volumes.refused, class);
     }
     trial_done(&t);
 }
@@ -526,7 +704,9 @@ static void on_cycle(void *arg)
     }
     struct sim_sched_pod *p = s->active[0];
     cut(s->active, &s->n_active, p);
+    s->current = p;
     schedule_one(s, p);
+    s->current = NULL;
     kick_cycle(s);
 }
 
@@ -539,8 +719,7 @@ struct sim_sched *sim_sched_new(struct sim_world *w)
     s->w = w;
     s->chance_state = vclock_fork(&w->clock, "sched");
     s->chance = entropy_seeded(&s->chance_state);
-    s->nodes = map_new(SIM_API_OBJECTS_MAX * 2);
-    s->pods = map_new(SIM_API_OBJECTS_MAX * 2);
+    sim_cluster_init(&s->cluster, w->api);
     s->refusals = map_new(CLASSES_MAX);
     sim_api_subscribe(w->api, on_change, s);
     return s;
@@ -554,21 +733,12 @@ void sim_sched_free(struct sim_sched *s)
     sim_api_unsubscribe(s->w->api, s);
     timer_stop(&s->w->clock.timers, &s->cycle);
     timer_stop(&s->w->clock.timers, &s->wake);
-    for (MAP_EACH(s->pods, p)) {
-        pod_free(map_value(p));
-    }
-    for (MAP_EACH(s->nodes, e)) {
-        struct sim_sched_node *n = map_value(e);
-        json_decref(n->obj);
-        free(n->name);
-        free(n);
-    }
+    timer_stop(&s->w->clock.timers, &s->bind);
     for (MAP_EACH(s->refusals, r)) {
         refusal_free(map_value(r));
     }
-    map_free(s->pods);
-    map_free(s->nodes);
     map_free(s->refusals);
+    sim_cluster_done(&s->cluster);
     free(s->active);
     free(s->waiting);
     free(s);
@@ -579,12 +749,14 @@ void sim_sched_stop(struct sim_sched *s)
     s->stopped = true;
     timer_stop(&s->w->clock.timers, &s->cycle);
     timer_stop(&s->w->clock.timers, &s->wake);
+    timer_stop(&s->w->clock.timers, &s->bind);
 }
 
 void sim_sched_start(struct sim_sched *s)
 {
     s->stopped = false;
     kick_cycle(s);
+    kick_bind(s);
     epoch_moved(s);
 }
 

@@ -228,6 +228,8 @@ static void on_change(void *ctx, const struct sim_change *ch)
     mark_for(c, ch);
     sim_gc_change(c->gc, ch);
     sim_nodelife_change(c->life, ch);
+    sim_claims_change(c->claims, ch);
+    sim_attach_change(c->attach, ch);
 }
 
 static void reconcile(struct sim_workloads *c, const struct sim_dirty *d)
@@ -376,6 +378,8 @@ struct sim_workloads *sim_workloads_new(struct sim_world *w)
     c->is_dirty = map_new(SIM_DIRTY_MAX);
     c->gc = sim_gc_new(w);
     c->life = sim_nodelife_new(c);
+    c->claims = sim_claims_new(w);
+    c->attach = sim_attach_new(w);
     sim_api_subscribe(w->api, on_change, c);
     return c;
 }
@@ -388,6 +392,8 @@ void sim_workloads_free(struct sim_workloads *c)
     sim_api_unsubscribe(c->w->api, c);
     timer_stop(&c->w->clock.timers, &c->timer);
     sim_nodelife_free(c->life);
+    sim_claims_free(c->claims);
+    sim_attach_free(c->attach);
     sim_gc_free(c->gc);
     index_done(&c->pods_of);
     index_done(&c->pods_on);
@@ -402,12 +408,16 @@ void sim_workloads_stop(struct sim_workloads *c)
     c->stopped = true;
     timer_stop(&c->w->clock.timers, &c->timer);
     sim_gc_run(c->gc, false);
+    sim_claims_run(c->claims, false);
+    sim_attach_run(c->attach, false);
 }
 
 void sim_workloads_start(struct sim_workloads *c)
 {
     c->stopped = false;
     sim_gc_run(c->gc, true);
+    sim_claims_run(c->claims, true);
+    sim_attach_run(c->attach, true);
     sim_nodelife_watch(c->life);
     arm(c);
 }
@@ -415,4 +425,9 @@ void sim_workloads_start(struct sim_workloads *c)
 void sim_workloads_node_silent(struct sim_workloads *c)
 {
     sim_nodelife_watch(c->life);
+}
+
+void sim_workloads_hold_volumes(struct sim_workloads *c, const char *node, bool hold)
+{
+    sim_attach_hold(c->attach, node, hold);
 }

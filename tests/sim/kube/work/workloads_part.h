@@ -11,6 +11,7 @@
 #include "common/base/map.h"
 #include "tests/sim/kube/podspec.h"
 #include "tests/sim/kube/world.h"
+#include "volumes.h"
 
 #define SIM_DIRTY_MAX 400000u
 
@@ -45,6 +46,8 @@ struct sim_workloads {
     struct timer timer;
     struct sim_gc *gc;
     struct sim_nodelife *life;
+    struct sim_claims *claims;
+    struct sim_attach *attach;
 };
 
 /* The set under key, or NULL if it is empty. Any write may change it: collect first, then write. */
