@@ -104,7 +104,8 @@ static const char *const patch_keys[] = {"kind", "namespace", "name", "merge", N
 static const char *const sqs_keys[] = {"send", NULL};
 static const char *const api_keys[] = {"fail", "latency", "breakWatches", NULL};
 static const char *const agent_keys[] = {"crash", "restartAfter", "stop", "start", NULL};
-static const char *const world_keys[] = {"stop", "start", "clockJump", "kubelet", NULL};
+static const char *const world_keys[] = {"stop",    "start",       "clockJump",
+                                         "kubelet", "holdVolumes", NULL};
 
 static int check_scale(const json_t *arg, const char *where, struct err *reterr)
 {

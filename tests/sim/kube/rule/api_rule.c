@@ -225,6 +225,38 @@ static void default_namespace(struct sim_op *op, json_t *obj, const json_t *old)
     }
 }
 
+static const char *default_class(const struct sim_api *a)
+{
+    for (size_t i = 0; i < sim_api_count(a, SIM_STORAGECLASS); i++) {
+        const json_t *c = sim_api_at(a, SIM_STORAGECLASS, i);
+        const json_t *mark = json_object_get(jsonx_at(c, "metadata.annotations"),
+                                             "storageclass.kubernetes.io/is-default-class");
+        if (str_eq(json_string_value(mark), "true")) {
+            return sim_meta(c, "name");
+        }
+    }
+    return NULL;
+}
+
+/* The admission plug-ins DefaultStorageClass and StorageObjectInUseProtection. */
+static void default_pvc(struct sim_op *op, json_t *obj, const json_t *old)
+{
+    json_t *spec = object_at(obj, "spec");
+    const char *class = default_class(op->a);
+    if (old || !spec) {
+        return;
+    }
+    if (class) {
+        set_missing(spec, "storageClassName", json_string(class));
+    }
+    set_missing(spec, "volumeMode", json_string("Filesystem"));
+    json_t *meta = json_object_get(obj, "metadata");
+    set_missing(meta, "finalizers", json_array());
+    json_array_append_new(json_object_get(meta, "finalizers"),
+                          json_string("kubernetes.io/pvc-protection"));
+    json_object_set_new(obj, "status", json_pack("{s:s}", "phase", "Pending"));
+}
+
 /* The admission plug-in TaintNodesByCondition. */
 static void default_node(struct sim_op *op UNUSED, json_t *obj, const json_t *old)
 {
@@ -574,6 +606,7 @@ static const struct rule rules[SIM_KINDS] = {
     [SIM_POD] = {default_pod, check_pod},
     [SIM_NODE] = {default_node, NULL},
     [SIM_NAMESPACE] = {default_namespace, NULL},
+    [SIM_PVC] = {default_pvc, NULL},
     [SIM_CONFIGMAP] = {NULL, check_configmap},
     [SIM_EVENT] = {NULL, check_event},
     [SIM_DEPLOYMENT] = {default_workload, check_workload},

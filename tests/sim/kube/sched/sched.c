@@ -609,7 +609,8 @@ static void on_bind(void *arg)
     size_t n = 0;
     for (MAP_EACH(s->cluster.pods, e)) {
         struct sim_sched_pod *p = map_value(e);
-        bool done = p->binding && (now >= p->bind_until_ns || sim_volumes_bound(&s->cluster, p));
+        bool done = p->binding && (now >= p->bind_until_ns ||
+                                   sim_volumes_binding(&s->cluster, p) != SIM_BINDING_WAITS);
         if (done) {
             uids[n++] = xstrdup(p->uid);
         } else if (p->binding) {
@@ -624,7 +625,7 @@ static void on_bind(void *arg)
         }
         p->binding = false;
         s->n_binding--;
-        if (sim_volumes_bound(&s->cluster, p)) {
+        if (sim_volumes_binding(&s->cluster, p) == SIM_BINDING_DONE) {
             bind_to_node(s, p);
         } else {
             give_up_binding(s, p);

@@ -296,14 +296,24 @@ bool sim_volumes_bind(struct sim_cluster *c, const char *who, const struct sim_s
     return any;
 }
 
-bool sim_volumes_bound(struct sim_cluster *c, const struct sim_sched_pod *p)
+static bool is_under_way(const struct sim_pod_volume *v)
+{
+    return json_object_get(jsonx_at(v->claim, "metadata.annotations"), SIM_SELECTED_NODE) ||
+           jsonx_str_or(v->claim, "spec.volumeName", "")[0];
+}
+
+enum sim_binding sim_volumes_binding(struct sim_cluster *c, const struct sim_sched_pod *p)
 {
     struct sim_pod_volumes v;
     sim_volumes_read(c, p, &v);
-    for (size_t i = 0; i < v.n; i++) {
-        if (!v.v[i].volume || !str_eq(jsonx_str(v.v[i].claim, "status.phase"), "Bound")) {
-            return false;
+    enum sim_binding state = v.refused[0] ? SIM_BINDING_FAILED : SIM_BINDING_DONE;
+    for (size_t i = 0; i < v.n && state != SIM_BINDING_FAILED; i++) {
+        bool bound = v.v[i].volume && str_eq(jsonx_str(v.v[i].claim, "status.phase"), "Bound");
+        if (!bound) {
+            state = is_under_way(&v.v[i]) || free_volume(c, &v.v[i], p->node->obj)
+                        ? SIM_BINDING_WAITS
+                        : SIM_BINDING_FAILED;
         }
     }
-    return v.refused[0] == '\0';
+    return state;
 }

@@ -34,7 +34,8 @@ const char *sim_volumes_fit(struct sim_cluster *c, const struct sim_sched_pod *p
 /* Starts binding the claims that wait, for the pod placed on n; true if there were any. */
 bool sim_volumes_bind(struct sim_cluster *c, const char *who, const struct sim_sched_pod *p,
                       const struct sim_sched_node *n);
-/* Whether all claims are bound now. */
-bool sim_volumes_bound(struct sim_cluster *c, const struct sim_sched_pod *p);
+/* How far that is. It fails when a claim is gone or its provisioner gave the node back. */
+enum sim_binding { SIM_BINDING_WAITS, SIM_BINDING_DONE, SIM_BINDING_FAILED };
+enum sim_binding sim_volumes_binding(struct sim_cluster *c, const struct sim_sched_pod *p);
 
 #endif
