@@ -158,6 +158,9 @@ bool sim_has_finalizer(const json_t *obj);
 int sim_op_create(struct sim_op *op);
 int sim_op_update(struct sim_op *op); /* PUT */
 int sim_op_patch(struct sim_op *op);
+/* The common end of both, on an object that is there; next is borrowed. */
+int sim_op_update_to(struct sim_op *op, json_t *next);
+int sim_op_scale(struct sim_op *op); /* get, update, patch of the scale subresource */
 int sim_op_bind(struct sim_op *op);
 int sim_op_delete(struct sim_op *op);
 int sim_op_delete_collection(struct sim_op *op);

@@ -358,8 +358,16 @@ static struct sim_entry *target(struct sim_op *op)
     return e;
 }
 
+int sim_op_update_to(struct sim_op *op, json_t *next)
+{
+    return update_to(op, target(op), next);
+}
+
 int sim_op_update(struct sim_op *op)
 {
+    if (str_eq(op->sub, "scale")) {
+        return sim_op_scale(op);
+    }
     struct sim_entry *e = target(op);
     if (!e || check_type(op, op->body)) {
         return op->status;
@@ -376,6 +384,9 @@ int sim_op_update(struct sim_op *op)
 
 int sim_op_patch(struct sim_op *op)
 {
+    if (str_eq(op->sub, "scale")) {
+        return sim_op_scale(op);
+    }
     struct sim_entry *e = target(op);
     if (!e) {
         return op->status;

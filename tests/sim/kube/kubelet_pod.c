@@ -178,7 +178,8 @@ static int64_t step_running(struct sim_kpod *p, int64_t now)
     int64_t run_for = annotation_ns(p->obj, "sim.karp.dev/run-for");
     int64_t ready_after = annotation_ns(p->obj, "sim.karp.dev/ready-after");
     if (run_for >= 0 && now >= p->started_ns + run_for) {
-        report_over(p, "Succeeded", NULL, NULL);
+        const char *code = annotation(p->obj, "sim.karp.dev/exit-code");
+        report_over(p, !code || str_eq(code, "0") ? "Succeeded" : "Failed", NULL, NULL);
         return NS_NEVER;
     }
     int64_t next = run_for >= 0 ? p->started_ns + run_for : NS_NEVER;
@@ -224,7 +225,9 @@ static int64_t step_stopping(struct sim_kpod *p, int64_t now)
         if (now < at) {
             return at;
         }
-        bool killed = str_eq(annotation(p->obj, "sim.karp.dev/ignore-sigterm"), "true");
+        /* Servers end well at SIGTERM; what has work to finish is cut short. */
+        bool killed = str_eq(annotation(p->obj, "sim.karp.dev/ignore-sigterm"), "true") ||
+                      !str_eq(jsonx_str_or(p->obj, "spec.restartPolicy", "Always"), "Always");
         report_over(p, killed ? "Failed" : "Succeeded", NULL, NULL);
     }
     leave_machine(p);

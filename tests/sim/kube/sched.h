@@ -6,9 +6,9 @@
  * reason Unschedulable and the message kube-scheduler writes; it is tried again when something
  * changed that could help, not before its back-off (1 s doubling to 10 s) is over.
  *
- * Filters and scores are rows of a table of plug-ins (sched/sched_fit.c): each has a filter that says
- * why not, and a score 0..100 with the weight of the default profile. Ties go to chance, from a
- * stream of the scheduler's own.
+ * Filters and scores are rows of a table of plug-ins (sched/sched_fit.c): each has a filter that
+ * says why not, and a score 0..100 with the weight of the default profile. Ties go to chance, from
+ * a stream of the scheduler's own.
  *
  * A pod that fits nowhere may take the place of pods of lower priority (sched/sched_preempt.h): the
  * victims are deleted, the pod is nominated for their node and tried there first; others of lower

@@ -6,6 +6,7 @@
  * their CRDs' (karpenter-core.md §1). Each rule is a function in the table at the end.
  */
 #include "common/base/alloc.h"
+#include "common/base/cron.h"
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
@@ -161,6 +162,13 @@ static void default_workload(struct sim_op *op, json_t *obj, const json_t *old U
         set_missing(spec, "revisionHistoryLimit", json_integer(10));
         set_missing(spec, "progressDeadlineSeconds", json_integer(600));
     }
+    if (op->kind->id == SIM_STATEFULSET) {
+        set_missing(spec, "podManagementPolicy", json_string("OrderedReady"));
+        set_missing(
+            spec, "updateStrategy",
+            json_pack("{s:s, s:{s:i}}", "type", "RollingUpdate", "rollingUpdate", "partition", 0));
+        set_missing(spec, "revisionHistoryLimit", json_integer(10));
+    }
     if (op->kind->id == SIM_DAEMONSET) {
         set_missing(spec, "updateStrategy",
                     json_pack("{s:s, s:{s:i, s:i}}", "type", "RollingUpdate", "rollingUpdate",
@@ -168,13 +176,51 @@ static void default_workload(struct sim_op *op, json_t *obj, const json_t *old U
     }
 }
 
-static void default_job(struct sim_op *op UNUSED, json_t *obj, const json_t *old UNUSED)
+/* The labels and the selector that tie a Job and its pods together. */
+static void default_job_selector(json_t *obj, json_t *spec)
+{
+    const char *uid = sim_meta(obj, "uid"), *name = sim_meta(obj, "name");
+    json_t *template = json_object_get(spec, "template");
+    json_t *meta = json_is_object(template) ? object_at(template, "metadata") : NULL;
+    json_t *labels = meta ? object_at(meta, "labels") : NULL;
+    if (labels && !jsonx_bool(spec, "manualSelector", false)) {
+        json_object_set_new(labels, "batch.kubernetes.io/controller-uid", json_string(uid));
+        json_object_set_new(labels, "batch.kubernetes.io/job-name", json_string(name));
+        json_object_set_new(labels, "controller-uid", json_string(uid));
+        json_object_set_new(labels, "job-name", json_string(name));
+        set_missing(
+            spec, "selector",
+            json_pack("{s:{s:s}}", "matchLabels", "batch.kubernetes.io/controller-uid", uid));
+    }
+}
+
+static void default_job(struct sim_op *op UNUSED, json_t *obj, const json_t *old)
+{
+    json_t *spec = object_at(obj, "spec");
+    if (!spec) {
+        return;
+    }
+    default_template(spec);
+    if (!json_object_get(spec, "completions") && !json_object_get(spec, "parallelism")) {
+        json_object_set_new(spec, "completions", json_integer(1));
+    }
+    set_missing(spec, "parallelism", json_integer(1));
+    set_missing(spec, "backoffLimit", json_integer(6));
+    set_missing(spec, "completionMode", json_string("NonIndexed"));
+    set_missing(spec, "suspend", json_false());
+    if (!old) {
+        default_job_selector(obj, spec);
+    }
+}
+
+static void default_cronjob(struct sim_op *op UNUSED, json_t *obj, const json_t *old UNUSED)
 {
     json_t *spec = object_at(obj, "spec");
     if (spec) {
-        default_template(spec);
-        set_missing(spec, "backoffLimit", json_integer(6));
-        set_missing(spec, "parallelism", json_integer(1));
+        set_missing(spec, "concurrencyPolicy", json_string("Allow"));
+        set_missing(spec, "suspend", json_false());
+        set_missing(spec, "successfulJobsHistoryLimit", json_integer(3));
+        set_missing(spec, "failedJobsHistoryLimit", json_integer(1));
     }
 }
 
@@ -423,6 +469,80 @@ static void check_workload(json_t *causes, const struct sim_op *op UNUSED, const
     }
 }
 
+/* Of a StatefulSet only these may change. */
+static void check_statefulset(json_t *causes, const struct sim_op *op, const json_t *obj,
+                              const json_t *old)
+{
+    static const char *const may_change[] = {"replicas",
+                                             "ordinals",
+                                             "template",
+                                             "updateStrategy",
+                                             "revisionHistoryLimit",
+                                             "persistentVolumeClaimRetentionPolicy",
+                                             "minReadySeconds"};
+    check_workload(causes, op, obj, NULL);
+    if (!old || json_equal(json_object_get(obj, "spec"), json_object_get(old, "spec"))) {
+        return;
+    }
+    json_t *a = json_copy(json_object_get(obj, "spec"));
+    json_t *b = json_copy(json_object_get(old, "spec"));
+    for (size_t i = 0; i < ARRAY_LEN(may_change); i++) {
+        json_object_del(a, may_change[i]);
+        json_object_del(b, may_change[i]);
+    }
+    if (!json_equal(a, b)) {
+        sim_cause(causes, "FieldValueForbidden", "spec",
+                  "Forbidden: updates to statefulset spec for fields other than 'replicas', "
+                  "'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', "
+                  "'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden");
+    }
+    json_decref(a);
+    json_decref(b);
+}
+
+static void check_job(json_t *causes, const struct sim_op *op UNUSED, const json_t *obj,
+                      const json_t *old)
+{
+    static const char *const fixed[] = {"completions", "completionMode", "selector", "template"};
+    const char *policy = jsonx_str_or(obj, "spec.template.spec.restartPolicy", "");
+    if (!str_eq(policy, "Never") && !str_eq(policy, "OnFailure")) {
+        sim_cause(causes, "FieldValueNotSupported", "spec.template.spec.restartPolicy",
+                  "Unsupported value: \"%s\": supported values: \"OnFailure\", \"Never\"", policy);
+    }
+    if (json_array_size(jsonx_at(obj, "spec.template.spec.containers")) == 0) {
+        sim_cause(causes, "FieldValueRequired", "spec.template.spec.containers", "Required value");
+    }
+    for (size_t i = 0; old && i < ARRAY_LEN(fixed); i++) {
+        const json_t *is = json_object_get(json_object_get(obj, "spec"), fixed[i]);
+        const json_t *was = json_object_get(json_object_get(old, "spec"), fixed[i]);
+        if (is != was && !json_equal(is, was)) {
+            char field[64];
+            snprintf(field, sizeof(field), "spec.%s", fixed[i]);
+            sim_cause(causes, "FieldValueInvalid", field, "Invalid value: field is immutable");
+        }
+    }
+}
+
+static void check_cronjob(json_t *causes, const struct sim_op *op UNUSED, const json_t *obj,
+                          const json_t *old UNUSED)
+{
+    struct cron cron;
+    struct err e = ERR_INIT;
+    const char *schedule = jsonx_str_or(obj, "spec.schedule", "");
+    const char *policy = jsonx_str_or(obj, "spec.concurrencyPolicy", "");
+    if (schedule[0] == '\0') {
+        sim_cause(causes, "FieldValueRequired", "spec.schedule", "Required value");
+    } else if (cron_parse(schedule, &cron, &e)) {
+        sim_cause(causes, "FieldValueInvalid", "spec.schedule", "Invalid value: \"%s\": %s",
+                  schedule, e.msg);
+    }
+    if (!str_eq(policy, "Allow") && !str_eq(policy, "Forbid") && !str_eq(policy, "Replace")) {
+        sim_cause(causes, "FieldValueNotSupported", "spec.concurrencyPolicy",
+                  "Unsupported value: \"%s\": supported values: \"Allow\", \"Forbid\", \"Replace\"",
+                  policy);
+    }
+}
+
 static void check_configmap(json_t *causes, const struct sim_op *op UNUSED, const json_t *obj,
                             const json_t *old UNUSED)
 {
@@ -612,8 +732,9 @@ static const struct rule rules[SIM_KINDS] = {
     [SIM_DEPLOYMENT] = {default_workload, check_workload},
     [SIM_REPLICASET] = {default_workload, check_workload},
     [SIM_DAEMONSET] = {default_workload, check_workload},
-    [SIM_STATEFULSET] = {default_workload, check_workload},
-    [SIM_JOB] = {default_job, NULL},
+    [SIM_STATEFULSET] = {default_workload, check_statefulset},
+    [SIM_JOB] = {default_job, check_job},
+    [SIM_CRONJOB] = {default_cronjob, check_cronjob},
     [SIM_PDB] = {NULL, check_pdb},
     [SIM_LEASE] = {NULL, check_lease},
     [SIM_NODEPOOL] = {default_nodepool, check_nodepool},
