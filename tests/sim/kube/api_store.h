@@ -181,6 +181,9 @@ int sim_delete_entry(struct sim_op *op, struct sim_entry *e, int64_t grace_s,
 /* What admission and the schema fill in, on create and update. obj is owned down to what it sets.
  */
 void sim_rule_default(struct sim_op *op, json_t *obj, const json_t *old);
+/* The same for a status that was written: drops what the schema does not know. obj's top is owned.
+ */
+void sim_rule_status(const struct sim_kind *k, json_t *obj);
 /* Array of causes, empty if all is well. old is NULL on create. New reference. */
 json_t *sim_rule_check(const struct sim_op *op, const json_t *obj, const json_t *old);
 /* True if what counts as desired state differs: metadata.generation goes up. */

@@ -293,6 +293,9 @@ static int prepare_update(struct sim_op *op, const struct sim_entry *e, json_t *
         sim_rule_default(op, result, e->obj);
         desired = sim_rule_desired_changed(op->kind, result, e->obj);
     }
+    if (str_eq(op->sub, "status")) {
+        sim_rule_status(op->kind, result);
+    }
     json_t *causes = sim_rule_check(op, result, e->obj);
     check_finalizers(e, result, causes);
     if (json_array_size(causes) > 0) {

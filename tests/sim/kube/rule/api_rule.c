@@ -3,13 +3,14 @@
  *
  * Defaults of pods and workloads are those of kube-apiserver that anything here can notice, with
  * the admission plug-ins Priority and DefaultTolerationSeconds; those of Karpenter's kinds are
- * their CRDs' (karpenter-core.md §1). Each rule is a function in the table at the end.
+ * their CRDs' (schema.h). Each rule is a function in the table at the end.
  */
 #include "common/base/alloc.h"
 #include "common/base/cron.h"
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
+#include "schema.h"
 #include "tests/sim/kube/api_store.h"
 
 #include <ctype.h>
@@ -224,42 +225,78 @@ static void default_cronjob(struct sim_op *op UNUSED, json_t *obj, const json_t 
     }
 }
 
-static void default_nodepool(struct sim_op *op UNUSED, json_t *obj, const json_t *old UNUSED)
+/* ---- custom kinds: their schemas ----------------------------------------------------------------
+ */
+
+static const struct sim_schema *schema_of(const struct sim_kind *k)
 {
-    json_t *spec = object_at(obj, "spec");
-    json_t *disruption = spec ? object_at(spec, "disruption") : NULL;
-    if (!disruption) {
+    return k->id == SIM_NODEPOOL       ? sim_schema_nodepool
+           : k->id == SIM_NODECLAIM    ? sim_schema_nodeclaim
+           : k->id == SIM_EC2NODECLASS ? sim_schema_ec2nodeclass
+                                       : NULL;
+}
+
+/* As if a newer CRD with more fields were installed. */
+static bool keeps_unknown(const json_t *obj)
+{
+    const json_t *mark =
+        json_object_get(jsonx_at(obj, "metadata.annotations"), "sim.karp.dev/newer-schema");
+    return str_eq(json_string_value(mark), "true");
+}
+
+/* obj is owned down to its spec. */
+static void default_custom(struct sim_op *op, json_t *obj, const json_t *old UNUSED)
+{
+    const struct sim_schema *spec = schema_of(op->kind);
+    json_t *v = json_object_get(obj, spec->key);
+    if (json_is_object(v)) {
+        if (!keeps_unknown(obj)) {
+            sim_schema_prune(spec, v);
+        }
+        sim_schema_fill(spec, v);
+    }
+}
+
+void sim_rule_status(const struct sim_kind *k, json_t *obj)
+{
+    const struct sim_schema *spec = schema_of(k);
+    json_t *v = spec ? json_object_get(obj, "status") : NULL;
+    bool missing = k->id == SIM_NODEPOOL && !json_object_get(v, "nodes");
+    if (!v || (!missing && !sim_schema_has_unknown(&spec[1], v) && k->id != SIM_EC2NODECLASS)) {
         return;
     }
-    set_missing(disruption, "consolidateAfter", json_string("0s"));
-    set_missing(disruption, "consolidationPolicy", json_string("WhenEmptyOrUnderutilized"));
-    set_missing(disruption, "budgets", json_pack("[{s:s}]", "nodes", "10%"));
-    json_t *template = json_object_get(spec, "template");
-    json_t *inner = json_is_object(template) ? json_object_get(template, "spec") : NULL;
-    if (json_is_object(inner)) {
-        set_missing(inner, "expireAfter", json_string("720h"));
+    v = json_deep_copy(v);
+    json_object_set_new(obj, "status", v);
+    sim_schema_prune(&spec[1], v);
+    sim_schema_fill(&spec[1], v);
+}
+
+/* What shares its value with the stored object was checked when that was stored. */
+static void check_custom(json_t *causes, const struct sim_op *op, const json_t *obj,
+                         const json_t *old)
+{
+    const struct sim_schema *top = schema_of(op->kind);
+    for (const struct sim_schema *s = top; s->key; s++) {
+        const json_t *v = json_object_get(obj, s->key), *was = json_object_get(old, s->key);
+        if (!v && s->flags & SIM_REQUIRED) {
+            sim_cause(causes, "FieldValueRequired", s->key, "Required value");
+        } else if (v && v != was) {
+            sim_schema_check(s, v, was, s->key, causes);
+        }
+    }
+    if (sim_schema_blocked(causes)) {
+        return;
+    }
+    for (const struct sim_schema *s = top; s->key; s++) {
+        const json_t *v = json_object_get(obj, s->key), *was = json_object_get(old, s->key);
+        if (v && v != was) {
+            sim_schema_rules(s, v, was, s->key, causes);
+        }
     }
 }
 
-static void default_nodeclaim(struct sim_op *op UNUSED, json_t *obj, const json_t *old UNUSED)
-{
-    json_t *spec = object_at(obj, "spec");
-    if (spec) {
-        set_missing(spec, "expireAfter", json_string("720h"));
-    }
-}
-
-static void default_nodeclass(struct sim_op *op UNUSED, json_t *obj, const json_t *old UNUSED)
-{
-    json_t *spec = object_at(obj, "spec");
-    json_t *options = spec ? object_at(spec, "metadataOptions") : NULL;
-    if (options) {
-        set_missing(options, "httpEndpoint", json_string("enabled"));
-        set_missing(options, "httpProtocolIPv6", json_string("disabled"));
-        set_missing(options, "httpPutResponseHopLimit", json_integer(1));
-        set_missing(options, "httpTokens", json_string("required"));
-    }
-}
+/* ---- defaults: namespaces, claims, nodes
+ * --------------------------------------------------------- */
 
 static void default_namespace(struct sim_op *op, json_t *obj, const json_t *old)
 {
@@ -373,8 +410,8 @@ static void check_labels(json_t *causes, const json_t *obj)
     }
 }
 
-/* Conditions of our custom kinds: their schema. reason may be empty on a NodeClaim only. */
-static void check_conditions(json_t *causes, const struct sim_op *op, const json_t *obj)
+/* Conditions of the custom kinds that have no schema here. */
+static void check_conditions(json_t *causes, const json_t *obj)
 {
     size_t i;
     json_t *c;
@@ -392,7 +429,7 @@ static void check_conditions(json_t *causes, const struct sim_op *op, const json
         if (!timefmt_parse_rfc3339(jsonx_str_or(c, "lastTransitionTime", ""), &at)) {
             sim_cause(causes, "FieldValueRequired", field, "Required value: lastTransitionTime");
         }
-        if (op->kind->id != SIM_NODECLAIM && jsonx_str_or(c, "reason", "")[0] == '\0') {
+        if (jsonx_str_or(c, "reason", "")[0] == '\0') {
             sim_cause(causes, "FieldValueRequired", field, "Required value: reason");
         }
     }
@@ -601,119 +638,6 @@ static void check_pdb(json_t *causes, const struct sim_op *op UNUSED, const json
     }
 }
 
-/* ---- checks: Karpenter's kinds ----------------------------------------------------------------
- */
-
-static bool known_operator(const char *op)
-{
-    static const char *const ops[] = {"In", "NotIn", "Exists", "DoesNotExist",
-                                      "Gt", "Lt",    "Gte",    "Lte"};
-    for (size_t i = 0; i < ARRAY_LEN(ops); i++) {
-        if (str_eq(op, ops[i])) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void check_requirements(json_t *causes, const json_t *list, const char *path)
-{
-    size_t i;
-    json_t *r;
-    if (!json_is_array(list)) {
-        sim_cause(causes, "FieldValueRequired", path, "Required value");
-    }
-    if (json_array_size(list) > 100) {
-        sim_cause(causes, "FieldValueTooMany", path, "Too many: must have at most 100 items");
-    }
-    json_array_foreach ((json_t *)list, i, r) {
-        const char *op = jsonx_str_or(r, "operator", "");
-        size_t n = json_array_size(json_object_get(r, "values"));
-        char field[96];
-        snprintf(field, sizeof(field), "%s[%zu]", path, i);
-        if (!label_key_ok(jsonx_str_or(r, "key", ""))) {
-            sim_cause(causes, "FieldValueInvalid", field, "Invalid value: key");
-        }
-        if (!known_operator(op)) {
-            sim_cause(causes, "FieldValueNotSupported", field, "Unsupported value: \"%s\"", op);
-        }
-        if (str_eq(op, "In") && n == 0) {
-            sim_cause(causes, "FieldValueInvalid", field,
-                      "Invalid value: requirements with operator 'In' must have a value defined");
-        }
-        if ((op[0] == 'G' || op[0] == 'L') && n != 1) {
-            sim_cause(causes, "FieldValueInvalid", field,
-                      "Invalid value: requirements operator 'Gt' or 'Lt' must have a single "
-                      "positive integer value");
-        }
-    }
-}
-
-static void check_class_ref(json_t *causes, const json_t *spec, const char *at)
-{
-    static const char *const keys[] = {"group", "kind", "name"};
-    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
-        const json_t *ref = json_object_get(spec, "nodeClassRef");
-        const char *v = json_string_value(json_object_get(ref, keys[i]));
-        if (!v || v[0] == '\0') {
-            char field[96];
-            snprintf(field, sizeof(field), "%s.nodeClassRef.%s", at, keys[i]);
-            sim_cause(causes, "FieldValueRequired", field, "Required value");
-        }
-    }
-}
-
-static void check_budgets(json_t *causes, const json_t *obj)
-{
-    size_t i;
-    json_t *b;
-    json_array_foreach (jsonx_at(obj, "spec.disruption.budgets"), i, b) {
-        if (!json_object_get(b, "schedule") != !json_object_get(b, "duration")) {
-            sim_cause(causes, "FieldValueInvalid", "spec.disruption.budgets",
-                      "Invalid value: 'schedule' must be set with 'duration'");
-        }
-    }
-}
-
-static void check_nodepool(json_t *causes, const struct sim_op *op UNUSED, const json_t *obj,
-                           const json_t *old UNUSED)
-{
-    const json_t *spec = jsonx_at(obj, "spec.template.spec");
-    check_requirements(causes, json_object_get(spec, "requirements"),
-                       "spec.template.spec.requirements");
-    check_class_ref(causes, spec, "spec.template.spec");
-    check_budgets(causes, obj);
-    int64_t weight = jsonx_int(obj, "spec.weight", 1);
-    if (weight < 1 || weight > 100) {
-        sim_cause(causes, "FieldValueInvalid", "spec.weight",
-                  "Invalid value: %lld: should be within 1 and 100", (long long)weight);
-    }
-}
-
-static void check_nodeclaim(json_t *causes, const struct sim_op *op UNUSED, const json_t *obj,
-                            const json_t *old)
-{
-    const json_t *spec = json_object_get(obj, "spec");
-    check_requirements(causes, json_object_get(spec, "requirements"), "spec.requirements");
-    check_class_ref(causes, spec, "spec");
-    if (old && !json_equal(spec, json_object_get(old, "spec"))) {
-        sim_cause(causes, "FieldValueInvalid", "spec",
-                  "Invalid value: \"object\": spec is immutable");
-    }
-}
-
-static void check_nodeclass(json_t *causes, const struct sim_op *op UNUSED, const json_t *obj,
-                            const json_t *old UNUSED)
-{
-    require(causes, obj, "spec.amiSelectorTerms");
-    require(causes, obj, "spec.securityGroupSelectorTerms");
-    require(causes, obj, "spec.subnetSelectorTerms");
-    if (!jsonx_at(obj, "spec.role") == !jsonx_at(obj, "spec.instanceProfile")) {
-        sim_cause(causes, "FieldValueInvalid", "spec",
-                  "Invalid value: must specify exactly one of ['role', 'instanceProfile']");
-    }
-}
-
 /* ---- the tables -------------------------------------------------------------------------------
  */
 
@@ -737,9 +661,9 @@ static const struct rule rules[SIM_KINDS] = {
     [SIM_CRONJOB] = {default_cronjob, check_cronjob},
     [SIM_PDB] = {NULL, check_pdb},
     [SIM_LEASE] = {NULL, check_lease},
-    [SIM_NODEPOOL] = {default_nodepool, check_nodepool},
-    [SIM_NODECLAIM] = {default_nodeclaim, check_nodeclaim},
-    [SIM_EC2NODECLASS] = {default_nodeclass, check_nodeclass},
+    [SIM_NODEPOOL] = {default_custom, check_custom},
+    [SIM_NODECLAIM] = {default_custom, check_custom},
+    [SIM_EC2NODECLASS] = {default_custom, check_custom},
 };
 
 void sim_rule_default(struct sim_op *op, json_t *obj, const json_t *old)
@@ -756,8 +680,8 @@ json_t *sim_rule_check(const struct sim_op *op, const json_t *obj, const json_t 
     if (rules[op->kind->id].check) {
         rules[op->kind->id].check(causes, op, obj, old);
     }
-    if (op->kind->flags & SIM_KIND_CUSTOM) {
-        check_conditions(causes, op, obj);
+    if (op->kind->flags & SIM_KIND_CUSTOM && !schema_of(op->kind)) {
+        check_conditions(causes, obj);
     }
     return causes;
 }
