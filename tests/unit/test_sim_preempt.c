@@ -229,7 +229,6 @@ START_TEST(another_place_will_do)
     rig_run(w, 5 * NS_PER_S);
     rig_patch(w, SIM_POD, "low",
               "{'metadata':{'annotations':{'sim.karp.dev/ignore-sigterm':'true'}}}");
-    rig_patch(w, SIM_POD, "low", "{'spec':{'terminationGracePeriodSeconds':3600}}");
     make_pod(w, &high, NULL);
     rig_run(w, NS_PER_S);
     rig_node(w, "c", RIG_BIG, NULL, NULL);

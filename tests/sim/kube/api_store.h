@@ -181,6 +181,8 @@ int sim_delete_entry(struct sim_op *op, struct sim_entry *e, int64_t grace_s,
 /* What admission and the schema fill in, on create and update. obj is owned down to what it sets.
  */
 void sim_rule_default(struct sim_op *op, json_t *obj, const json_t *old);
+/* What admission plug-ins refuse at creation: 0, or the refusal's status. */
+int sim_rule_admit(struct sim_op *op, const json_t *obj);
 /* The same for a status that was written: drops what the schema does not know. obj's top is owned.
  */
 void sim_rule_status(const struct sim_kind *k, json_t *obj);

@@ -12,6 +12,7 @@
 #include "common/base/timefmt.h"
 #include "schema.h"
 #include "tests/sim/kube/api_store.h"
+#include "tests/sim/kube/podspec.h"
 
 #include <ctype.h>
 
@@ -36,6 +37,14 @@ static json_t *object_at(json_t *o, const char *key)
 /* ---- defaults: pods ---------------------------------------------------------------------------
  */
 
+/* No tag, or the tag latest; a digest is a version. */
+static bool is_latest(const char *image)
+{
+    const char *slash = strrchr(image, '/');
+    const char *tag = strchr(slash ? slash : image, ':');
+    return !strchr(image, '@') && (!tag || str_eq(tag, ":latest"));
+}
+
 /* Limits without a request are the request. */
 static void default_container(json_t *c)
 {
@@ -50,7 +59,9 @@ static void default_container(json_t *c)
         }
     }
     set_missing(c, "terminationMessagePath", json_string("/dev/termination-log"));
-    set_missing(c, "imagePullPolicy", json_string("IfNotPresent"));
+    set_missing(c, "terminationMessagePolicy", json_string("File"));
+    set_missing(c, "imagePullPolicy",
+                json_string(is_latest(jsonx_str_or(c, "image", "")) ? "Always" : "IfNotPresent"));
 }
 
 static void default_pod_spec(json_t *spec)
@@ -120,18 +131,43 @@ static void default_priority(const struct sim_api *a, json_t *spec)
                 json_string(jsonx_str_or(pc, "preemptionPolicy", "PreemptLowerPriority")));
 }
 
+/* Best effort without any request or limit, guaranteed with limits of both that are the requests.
+ */
+static const char *qos_class(const json_t *spec)
+{
+    static const char *const names[] = {"cpu", "memory"};
+    bool any = false, all = true;
+    size_t i;
+    json_t *c;
+    json_array_foreach (json_object_get(spec, "containers"), i, c) {
+        const json_t *limits = jsonx_at(c, "resources.limits");
+        const json_t *requests = jsonx_at(c, "resources.requests");
+        for (size_t k = 0; k < ARRAY_LEN(names); k++) {
+            const json_t *limit = json_object_get(limits, names[k]);
+            const json_t *request = json_object_get(requests, names[k]);
+            any = any || limit || request;
+            all = all && limit && json_equal(limit, request);
+        }
+    }
+    return !any ? "BestEffort" : all ? "Guaranteed" : "Burstable";
+}
+
 static void default_pod(struct sim_op *op, json_t *obj, const json_t *old)
 {
     json_t *spec = object_at(obj, "spec");
-    if (old || !spec) {
+    if (!spec) {
         return;
     }
     default_pod_spec(spec);
+    if (old) {
+        return;
+    }
     set_missing(spec, "serviceAccountName", json_string("default"));
     set_missing(spec, "enableServiceLinks", json_true());
     default_tolerations(spec);
     default_priority(op->a, spec);
-    json_object_set_new(obj, "status", json_pack("{s:s}", "phase", "Pending"));
+    json_object_set_new(obj, "status",
+                        json_pack("{s:s, s:s}", "phase", "Pending", "qosClass", qos_class(spec)));
 }
 
 /* ---- defaults: the rest -----------------------------------------------------------------------
@@ -442,7 +478,7 @@ static void check_conditions(json_t *causes, const json_t *obj)
 static json_t *fixed_part(const json_t *spec)
 {
     static const char *const may_change[] = {"tolerations", "activeDeadlineSeconds",
-                                             "terminationGracePeriodSeconds", "schedulingGates"};
+                                             "schedulingGates"};
     json_t *copy = json_deep_copy(spec);
     for (size_t i = 0; i < ARRAY_LEN(may_change); i++) {
         json_object_del(copy, may_change[i]);
@@ -543,8 +579,8 @@ static void check_job(json_t *causes, const struct sim_op *op UNUSED, const json
     static const char *const fixed[] = {"completions", "completionMode", "selector", "template"};
     const char *policy = jsonx_str_or(obj, "spec.template.spec.restartPolicy", "");
     if (!str_eq(policy, "Never") && !str_eq(policy, "OnFailure")) {
-        sim_cause(causes, "FieldValueNotSupported", "spec.template.spec.restartPolicy",
-                  "Unsupported value: \"%s\": supported values: \"OnFailure\", \"Never\"", policy);
+        sim_cause(causes, "FieldValueRequired", "spec.template.spec.restartPolicy",
+                  "Required value: valid values: \"OnFailure\", \"Never\"");
     }
     if (json_array_size(jsonx_at(obj, "spec.template.spec.containers")) == 0) {
         sim_cause(causes, "FieldValueRequired", "spec.template.spec.containers", "Required value");
@@ -686,8 +722,24 @@ json_t *sim_rule_check(const struct sim_op *op, const json_t *obj, const json_t 
     return causes;
 }
 
+int sim_rule_admit(struct sim_op *op, const json_t *obj)
+{
+    const char *class = jsonx_str_or(obj, "spec.priorityClassName", "");
+    if (op->kind->id == SIM_POD && class[0] &&
+        !sim_api_get(op->a, SIM_PRIORITYCLASS, NULL, class)) {
+        return sim_fail(op, 403, "Forbidden",
+                        "pods \"%s\" is forbidden: no PriorityClass with name %s was found",
+                        op->name, class);
+    }
+    return 0;
+}
+
 bool sim_rule_desired_changed(const struct sim_kind *k, const json_t *obj, const json_t *old)
 {
+    if (k->id == SIM_DEPLOYMENT && !sim_json_same(jsonx_at(obj, "metadata.annotations"),
+                                                  jsonx_at(old, "metadata.annotations"))) {
+        return true;
+    }
     if (!(k->flags & SIM_KIND_CUSTOM)) {
         return !json_equal(json_object_get(obj, "spec"), json_object_get(old, "spec")) &&
                (json_object_get(obj, "spec") || json_object_get(old, "spec"));
