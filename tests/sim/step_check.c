@@ -361,8 +361,10 @@ static int check_jump(const json_t *arg, const char *where, struct err *reterr)
 
 static int check_world(const json_t *arg, const char *where, struct err *reterr)
 {
-    static const char *const keys[] = {"stop", "start", "clockJump", "kubelet", NULL};
+    static const char *const keys[] = {"stop",    "start",       "clockJump",
+                                       "kubelet", "holdVolumes", NULL};
     const json_t *kubelet = json_object_get(arg, "kubelet");
+    const json_t *hold = json_object_get(arg, "holdVolumes");
     char place[PLACE_MAX];
     if (scenario_keys(arg, where, keys, reterr) < 0 || check_jump(arg, where, reterr) < 0) {
         return -1;
@@ -376,6 +378,10 @@ static int check_world(const json_t *arg, const char *where, struct err *reterr)
     }
     snprintf(place, sizeof(place), "%.120s.kubelet", where);
     if (kubelet && check_kubelet(kubelet, place, reterr) < 0) {
+        return -1;
+    }
+    snprintf(place, sizeof(place), "%.120s.holdVolumes", where);
+    if (hold && check_target(hold, place, reterr) < 0) {
         return -1;
     }
     return json_object_size(arg) ? 0 : err_set(reterr, ERR_INVALID, "%s: says nothing", where);

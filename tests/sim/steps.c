@@ -432,6 +432,21 @@ static int do_kubelet(struct sim_run *r, const json_t *arg, struct err *reterr)
     return 0;
 }
 
+static int do_hold_volumes(struct sim_run *r, const json_t *target, struct err *reterr)
+{
+    AUTO_JSON json_t *names = target_nodes(r, target, "world.holdVolumes", reterr);
+    size_t i;
+    json_t *name;
+    if (!names) {
+        return -1;
+    }
+    json_array_foreach (names, i, name) {
+        sim_note(r->world, "volumes of %s are held", json_string_value(name));
+        sim_workloads_hold_volumes(r->world->workloads, json_string_value(name), true);
+    }
+    return 0;
+}
+
 static int do_world(struct sim_run *r, const json_t *arg, struct err *reterr)
 {
     int64_t jump_ns = 0;
@@ -447,6 +462,10 @@ static int do_world(struct sim_run *r, const json_t *arg, struct err *reterr)
         guest_clock_jump(r->guests[i], jump_ns);
     }
     const json_t *kubelet = json_object_get(arg, "kubelet");
+    const json_t *hold = json_object_get(arg, "holdVolumes");
+    if (hold && do_hold_volumes(r, hold, reterr) < 0) {
+        return -1;
+    }
     return kubelet ? do_kubelet(r, kubelet, reterr) : 0;
 }
 
