@@ -149,7 +149,6 @@ struct sched *sched_begin(struct arena *a, const struct snapshot *snap,
     sched_topo_begin(s);
     sched_volume_begin(s);
     sched_classes_init(s);
-    sched_topo_count(s);
     begin_queue(s);
     s->existing = ARENA_NEW_N(a, struct sched_placement, snap->n_pods);
     s->refused = ARENA_NEW_N(a, struct sched_refusal, snap->n_pods);
@@ -460,6 +459,9 @@ static void finish(struct sched *s)
 static uint64_t advance(struct sched *s)
 {
     switch (s->stage) {
+    case STAGE_COUNT:
+        s->stage = sched_topo_count(s) ? STAGE_PLACE : STAGE_COUNT;
+        return s->topo.on && s->stage == STAGE_COUNT;
     case STAGE_PLACE:
         if (s->at < s->n_queue && exhausted(s)) {
             truncate_pass(s);

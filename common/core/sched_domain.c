@@ -580,6 +580,7 @@ void sched_topo_reason(struct sched *s, const struct topo_use *u, struct reason 
         break;
     case TOPO_SHARE:
         r->count = g->replicas;
+        r->text = arena_printf(s->a, "of its %u replicas", (unsigned)g->replicas);
         break;
     }
 }

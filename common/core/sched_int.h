@@ -174,7 +174,7 @@ struct sched_trial {
     bool for_now;                  /* the refusal may not last */
 };
 
-enum sched_stage { STAGE_PLACE, STAGE_REFUSE, STAGE_FINISH, STAGE_DONE };
+enum sched_stage { STAGE_COUNT, STAGE_PLACE, STAGE_REFUSE, STAGE_FINISH, STAGE_DONE };
 
 struct sched {
     struct arena *a;

@@ -498,10 +498,12 @@ static struct topo_class *class_new(struct sched *s, const struct owner *o, cons
     return k;
 }
 
-static void want(struct topo_class *k)
+/* With Respect a preference counts like a requirement until it is given up. */
+static void want(const struct sched *s, struct topo_class *k)
 {
+    bool soft_too = s->opt.preference == PREFERENCE_RESPECT;
     for (uint32_t i = 0; i < k->n_uses; i++) {
-        k->uses[i].g->wanted += k->uses[i].soft == TOPO_HARD;
+        k->uses[i].g->wanted += soft_too || k->uses[i].soft == TOPO_HARD;
     }
 }
 
@@ -523,7 +525,10 @@ const struct topo_class *sched_topo_class(struct sched *s, const struct pod *p)
     if (e->value == NULL) {
         e->value = class_new(s, o, m, share);
     }
-    want(e->value);
+    want(s, e->value);
+    if (share != NULL) {
+        share->replicas++;
+    }
     return e->value;
 }
 
@@ -672,34 +677,34 @@ void sched_topo_count_on(struct sched *s, struct topo_group *g, const struct sna
     }
 }
 
-void sched_topo_count(struct sched *s)
+static void count_bound(struct sched *s, const struct snapshot_bound *b)
 {
-    for (uint32_t i = 0; s->topo.on && i < s->snap->n_bound; i++) {
-        const struct snapshot_bound *b = &s->snap->bound[i];
-        if (!pod_active(b->pod)) {
-            continue;
-        }
-        const struct matches *m = matches_of(s, b->pod);
-        const struct owner *o = b->pod->cls->anti_affinity.n > 0 ? bound_owner(s, b->pod) : NULL;
-        uint32_t host = s->host_of[b->node - s->snap->nodes];
-        for (uint32_t g = 0; g < m->n; g++) {
-            if (m->v[g]->kind != TOPO_INVERSE) {
-                sched_topo_count_on(s, m->v[g], b->node, host);
-            }
-        }
-        for (uint32_t g = 0; o != NULL && g < o->n_inverse; g++) {
-            sched_topo_count_on(s, o->inverse[g], b->node, host);
-        }
-        struct topo_group *share = share_of(s, b->pod);
-        if (share != NULL) {
-            share->replicas++;
-            sched_topo_count_on(s, share, b->node, host);
+    const struct matches *m = matches_of(s, b->pod);
+    const struct owner *o = b->pod->cls->anti_affinity.n > 0 ? bound_owner(s, b->pod) : NULL;
+    uint32_t host = s->host_of[b->node - s->snap->nodes];
+    struct topo_group *share = share_of(s, b->pod);
+    for (uint32_t g = 0; g < m->n; g++) {
+        if (m->v[g]->kind != TOPO_INVERSE) {
+            sched_topo_count_on(s, m->v[g], b->node, host);
         }
     }
-    for (uint32_t i = 0; s->topo.on && s->topo.shares && i < s->snap->n_pods; i++) {
-        struct topo_group *share = share_of(s, s->snap->pods[i]);
-        if (share != NULL) {
-            share->replicas++;
+    for (uint32_t g = 0; o != NULL && g < o->n_inverse; g++) {
+        sched_topo_count_on(s, o->inverse[g], b->node, host);
+    }
+    if (share != NULL) {
+        share->replicas++;
+        sched_topo_count_on(s, share, b->node, host);
+    }
+}
+
+bool sched_topo_count(struct sched *s)
+{
+    uint32_t n = s->topo.on ? s->snap->n_bound : 0;
+    for (uint32_t i = 0; i < TOPO_COUNT_PER_UNIT && s->topo.at < n; i++, s->topo.at++) {
+        const struct snapshot_bound *b = &s->snap->bound[s->topo.at];
+        if (pod_active(b->pod)) {
+            count_bound(s, b);
         }
     }
+    return s->topo.at >= n;
 }

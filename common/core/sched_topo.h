@@ -30,6 +30,7 @@
 
 #define TOPO_MAX_VALUES 1024 /* domains of one key that are looked at for one claim */
 #define TOPO_MAX_KEYS 8      /* keys of one class between which domains are chosen */
+#define TOPO_COUNT_PER_UNIT 32
 #define TOPO_MAX_CHOICES 128 /* combinations of domains tried for one claim */
 
 enum topo_kind { TOPO_AFFINITY, TOPO_ANTI, TOPO_INVERSE, TOPO_SPREAD, TOPO_SHARE };
@@ -60,7 +61,7 @@ struct topo_group {
     uint64_t total;  /* pods counted in any domain */
     uint64_t opened; /* domains that went from none to one */
     uint64_t stamp;  /* changes with every count */
-    uint32_t wanted; /* pods to be placed that have the rule, not as a preference */
+    uint32_t wanted; /* pods to be placed that have the rule; as a preference only with Respect */
 };
 
 enum topo_soft { TOPO_HARD, TOPO_SOFT_AFFINITY, TOPO_SOFT_ANTI, TOPO_SOFT_SPREAD };
@@ -95,6 +96,7 @@ struct topo {
     uint32_t n_groups, cap_groups;
     bool on;     /* there is anything to look at */
     bool shares; /* some pool limits the share of a workload per node */
+    uint32_t at; /* bound pods counted */
     struct topo_table *table;
 };
 
@@ -109,8 +111,8 @@ struct sched_trial;
 
 /* Makes the groups that pods to be placed have or are subject to. */
 void sched_topo_begin(struct sched *s);
-/* Counts what is bound; after the nodes have been numbered and every class has been asked for. */
-void sched_topo_count(struct sched *s);
+/* Counts a few more of what is bound, after every class has been asked for; true at the end. */
+bool sched_topo_count(struct sched *s);
 /* What concerns the pod; equal pods get the same pointer. NULL if nothing does. */
 const struct topo_class *sched_topo_class(struct sched *s, const struct pod *p);
 bool sched_topo_in_force(const struct topo_use *u, const struct topo_level *l);

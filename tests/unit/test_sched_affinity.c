@@ -202,7 +202,7 @@ static const struct place_row rows[] = {
      "{pods: [{count: 2, " WEB ", spec: {affinity: {podAntiAffinity: {" REQUIRED
      ": [" TERM(HOST, "web", "") "], " PREFERRED ": [{weight: 1, podAffinityTerm: " TERM(
          ZONE, "web", "") "}]}}}}]}",
-     "?=2 | 2 claims", NULL, PREFERENCE_RESPECT},
+     "a=1 b=1 | 2 claims", NULL, PREFERENCE_RESPECT},
     {"mismatchLabelKeys: not with other revisions",
      "{nodes: [" NODE("n1", "a") "], bound: [{node: n1, labels: {app: web, rev: one}}],"
                                  " pods: [{count: 2, cpu: 1000, labels: {app: web, rev: two}, "
