@@ -125,6 +125,8 @@ struct sched_pool {
     bool usable;                  /* may open claims at all */
     struct template tm;
     uint32_t opened;
+    int64_t reserved[RES_FIXED]; /* by claims of this pass, as of when they were last asked */
+    struct sched_open *stale;    /* claims that have changed since; none without limits */
     bool room_failed; /* no room could be made for failed_need */
     int64_t failed_need[RES_FIXED];
 };
@@ -144,7 +146,8 @@ struct sched_open {
     struct volume_load volumes;
     struct resources reserve; /* largest capacity among types; valid unless stale */
     int64_t least[RES_FIXED]; /* smallest; likewise */
-    bool reserve_stale;
+    bool reserve_stale, stale_listed;
+    struct sched_open *next_stale;
 };
 
 /* How far a class got with a claim; in the order of the reason codes. */
@@ -282,9 +285,11 @@ enum sched_room { ROOM_YES, ROOM_NODE_LIMIT, ROOM_LIMIT, ROOM_BRAKE };
 enum sched_room sched_limit_room(struct sched *s, struct sched_pool *p, struct sched_trial *t,
                                  bool make);
 /* Reservations are kept in the arena: call this before a mark that may be rewound. */
-void sched_limit_refresh(struct sched *s, const struct sched_pool *p);
+void sched_limit_refresh(struct sched *s, struct sched_pool *p);
+/* The claim's types have changed. */
+void sched_limit_touch(struct sched_open *c);
 /* What is left of the pool's limits, -1 where there is none. */
-struct resources sched_limit_left(struct sched *s, const struct sched_pool *p);
+struct resources sched_limit_left(struct sched *s, struct sched_pool *p);
 
 /* ---- sched_final.c, sched_refuse.c ----------------------------------------------------------- */
 

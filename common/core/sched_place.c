@@ -45,8 +45,7 @@ struct sched_open sched_blank(struct sched_pool *p)
     return (struct sched_open){.pool = p,
                                .index = SCHED_NO_CLAIM,
                                .reqs = p->tm.reqs,
-                               .types = (uint64_t *)p->tm.types,
-                               .reserve_stale = true};
+                               .types = (uint64_t *)p->tm.types};
 }
 
 /* Requirements of the claim with those of the way, and the types that they leave. */
@@ -352,7 +351,9 @@ void sched_claim_add(struct sched *s, struct sched_open *c, const struct sched_c
     c->offer = t->offer;
     c->requests = t->requests;
     memcpy(c->types, t->types, catalog_words(c->pool->tm.catalog) * sizeof(*c->types));
-    c->reserve_stale = true;
+    if (c->pool->in->np->has_limits) {
+        sched_limit_touch(c);
+    }
     ARENA_GROW(s->a, c->pods, c->n_pods, c->pods_cap);
     c->pods[c->n_pods++] = pod;
     take_ports(s, &c->ports, &c->n_ports, &c->ports_cap, k->cls);
