@@ -351,11 +351,15 @@ const struct topo_use *sched_topo_node(struct sched *s, const struct topo_class 
 /* ---- claims
  * --------------------------------------------------------------------------------------- */
 
-/* Pods of this pass depend on where those that the group counts lie. */
-static bool pinned(const struct topo_group *g)
+/* Other pods of this pass depend on where the one that the group counts lies. */
+static bool pinned(const struct topo_class *k, const struct topo_group *g)
 {
+    bool own = false;
+    for (uint32_t i = 0; i < k->n_uses && !own; i++) {
+        own = k->uses[i].g == g;
+    }
     bool anti = g->kind == TOPO_ANTI || g->kind == TOPO_INVERSE;
-    return !g->host && g->wanted > (anti ? 1u : 0u);
+    return !g->host && g->wanted > (anti && own ? 1u : 0u);
 }
 
 static uint32_t add_key(sym *keys, uint32_t n, sym key)
@@ -380,7 +384,7 @@ uint32_t sched_topo_keys(const struct topo_class *k, const struct topo_level *l,
         }
     }
     for (uint32_t i = 0; k != NULL && i < k->n_counted; i++) {
-        if (pinned(k->counted[i])) {
+        if (pinned(k, k->counted[i])) {
             n = add_key(ret, n, k->counted[i]->key);
         }
     }
@@ -418,7 +422,7 @@ static const struct topo_group *chooser(const struct topo_class *k, const struct
     }
     for (uint32_t i = 0; i < k->n_counted; i++) {
         const struct topo_group *g = k->counted[i];
-        if (g->key == key && pinned(g)) {
+        if (g->key == key && pinned(k, g)) {
             *ret_choose = true;
             ret = ret == NULL && g->kind == TOPO_SPREAD ? g : ret;
         }

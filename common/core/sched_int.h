@@ -127,7 +127,7 @@ struct sched_pool {
     uint32_t opened;
     int64_t reserved[RES_FIXED]; /* by claims of this pass, as of when they were last asked */
     struct sched_open *stale;    /* claims that have changed since; none without limits */
-    bool room_failed; /* no room could be made for failed_need */
+    bool room_failed;            /* no room could be made for failed_need */
     int64_t failed_need[RES_FIXED];
 };
 

@@ -42,10 +42,8 @@ void sched_node_add(struct sched *s, struct sched_node *n, const struct sched_cl
 struct sched_open sched_blank(struct sched_pool *p)
 {
     /* The cast is harmless: a blank claim is only read. */
-    return (struct sched_open){.pool = p,
-                               .index = SCHED_NO_CLAIM,
-                               .reqs = p->tm.reqs,
-                               .types = (uint64_t *)p->tm.types};
+    return (struct sched_open){
+        .pool = p, .index = SCHED_NO_CLAIM, .reqs = p->tm.reqs, .types = (uint64_t *)p->tm.types};
 }
 
 /* Requirements of the claim with those of the way, and the types that they leave. */

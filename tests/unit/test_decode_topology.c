@@ -53,8 +53,8 @@ START_TEST(selectors)
     const struct selector_row *r = &selector_rows[_i];
     static const struct kv web[] = {{"app", "web"}}, db[] = {{"app", "db"}, {"tier", "back"}};
     begin();
-    AUTO_FREE char *spec = xasprintf(
-        "{topologySpreadConstraints: [{topologyKey: zone, labelSelector: %s}]}", r->json);
+    AUTO_FREE char *spec =
+        xasprintf("{topologySpreadConstraints: [{topologyKey: zone, labelSelector: %s}]}", r->json);
     struct pod *p = pod_of(spec);
     const struct selector *s = &p->cls->spreads[0].sel;
     ck_assert_str_eq(text_of(s), r->text);
@@ -77,8 +77,8 @@ static const struct spread_row {
     {"{topologyKey: zone, maxSkew: 3, minDomains: 2, whenUnsatisfiable: DoNotSchedule}", 3, 2,
      false, true, false},
     {"{topologyKey: zone, whenUnsatisfiable: ScheduleAnyway}", 1, 0, true, true, false},
-    {"{topologyKey: zone, nodeAffinityPolicy: Ignore, nodeTaintsPolicy: Honor}", 1, 0, false,
-     false, true},
+    {"{topologyKey: zone, nodeAffinityPolicy: Ignore, nodeTaintsPolicy: Honor}", 1, 0, false, false,
+     true},
     {"{topologyKey: zone, nodeAffinityPolicy: Honor, nodeTaintsPolicy: Ignore}", 1, 0, false, true,
      false},
     {"{topologyKey: zone, maxSkew: -1, minDomains: 99999999999}", 1, INT32_MAX, false, true, false},
@@ -211,9 +211,9 @@ START_TEST(volumes)
     ck_assert_int_eq(n->drivers[0].count, 25);
     ck_assert_int_eq(n->drivers[1].count, -1);
     decode_csi_node_free(n);
-    AUTO_JSON json_t *s = parse(
-        "{metadata: {name: s}, provisioner: kubernetes.io/aws-ebs, allowedTopologies: "
-        "[{matchLabelExpressions: [{key: topology.kubernetes.io/zone, values: [a, b]}]}]}");
+    AUTO_JSON json_t *s =
+        parse("{metadata: {name: s}, provisioner: kubernetes.io/aws-ebs, allowedTopologies: "
+              "[{matchLabelExpressions: [{key: topology.kubernetes.io/zone, values: [a, b]}]}]}");
     struct storage_class *sc = decode_storage_class(decoder, s, &err);
     ck_assert_str_eq(sc->provisioner, "ebs.csi.aws.com");
     ck_assert(!sc->wait_for_first && !sc->is_default);
