@@ -84,10 +84,10 @@ int decode_pod_requests(struct decoder *d, struct arena *a, const json_t *pod, b
                         struct resources *ret, struct err *reterr);
 
 /*
- * hash of karp-api.md: first 16 hex digits of SHA-256 over RFC 8785 of the hashed part. Lists count
+ * hash of karp's own: first 16 hex digits of SHA-256 over RFC 8785 of the hashed part. Lists count
  * as sets, zero values as absent, durations by their length. dst holds DECODE_HASH_TEXT bytes.
  *  - NodePool: spec.template without requirements
- *  - EC2NodeClass: the fields that Karpenter hashes and the resolved AMI family
+ *  - EC2NodeClass: the fields Karpenter hashes (decode_hash.c) and the resolved AMI family
  */
 #define DECODE_HASH_TEXT 17
 void decode_nodepool_hash(const json_t *spec, char dst[DECODE_HASH_TEXT]);
