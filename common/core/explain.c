@@ -40,7 +40,7 @@ static struct resources lacking(struct arena *a, const struct resources *need,
 }
 
 /* Per limited resource what the type has more than is left. */
-static struct resources over_limit(struct sched *s, const struct sched_pool *p, uint32_t type)
+static struct resources over_limit(struct sched *s, struct sched_pool *p, uint32_t type)
 {
     const struct resources *cap = catalog_capacity(p->tm.catalog, type);
     struct resources left = sched_limit_left(s, p), need = {0};
@@ -265,7 +265,8 @@ static struct reason node_reason(struct sched *s, const struct sched_node *n,
     if (ask->impossible) {
         return plain(REASON_Requirement);
     }
-    if (sched_node_takes(s, n, k, ask)) {
+    bool for_good;
+    if (sched_node_takes(s, n, k, ask, &for_good)) {
         return plain(REASON_NONE);
     }
     struct reason r = plain(REASON_Taint);
