@@ -2,11 +2,11 @@
 #include "lease.h"
 
 #include "agent/work/gate.h"
+#include "agent/work/walltime.h"
 #include "common/base/alloc.h"
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
-#include "agent/work/walltime.h"
 
 #define JITTER_FACTOR_PERCENT 120  /* client-go: a try waits between one and 2.2 periods */
 #define FIRST_NS (100 * NS_PER_MS) /* until standby.c knows, at start */
@@ -290,7 +290,7 @@ void lease_release(struct lease *l, void (*done)(void *arg), void *arg)
         kube_cancel(&l->client, l->open);
         l->open = 0;
     }
-    if (!l->leading || !l->seen) {
+    if (!l->leading || !l->seen || gate_standby(l->rt->gate)) {
         timer_set(&l->rt->timers, &l->retry, now_of(l), released_now, l);
         return;
     }

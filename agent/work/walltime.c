@@ -1,11 +1,11 @@
 /* walltime.c - see walltime.h. */
 #include "walltime.h"
 
+#include "agent/claim/lifecycle.h"
 #include "common/base/alloc.h"
 #include "common/base/jsonx.h"
 #include "common/base/timefmt.h"
 #include "gate.h"
-#include "agent/claim/lifecycle.h"
 
 #define QUESTION_TIMEOUT_NS (5 * NS_PER_S)
 
@@ -156,5 +156,5 @@ bool walltime_known(const struct walltime *w)
 bool walltime_skewed(const struct walltime *w)
 {
     int64_t off_ns = w ? machine_offset(w) - w->offset_ns : 0;
-    return off_ns > SKEW_MAX_NS || off_ns < -SKEW_MAX_NS;
+    return off_ns > RUNTIME_SKEW_NS || off_ns < -RUNTIME_SKEW_NS;
 }

@@ -1,5 +1,5 @@
 /*
- * invariants.h - what must never be, looked at after every event (design §4).
+ * invariants.h - what must never be, looked at after every event.
  *
  * At every write of an agent:
  *   NotEmpty         it deletes a claim by its own decision while a pod runs on its node that is
