@@ -20,6 +20,7 @@
 #include "agent/work/gate.h"
 #include "agent/work/gauges.h"
 #include "agent/work/metrics.h"
+#include "agent/work/walltime.h"
 #include "common/aws/client.h"
 #include "common/base/alloc.h"
 #include "common/base/str.h"
@@ -27,7 +28,6 @@
 #include "common/kube/events.h"
 #include "publish.h"
 #include "runtime.h"
-#include "agent/work/walltime.h"
 
 #define TURN_NS (20 * NS_PER_MS)
 #define TURN_TIMERS_MAX 20000 /* a clock that stands still must not make a turn endless */
