@@ -72,7 +72,11 @@ static void on_pod(void *arg, const char *key, const void *before, const void *n
     struct provisioner *p = arg;
     const struct pod *was = before, *is = now;
     (void)key;
-    if (is && pod_provisionable(is) && !(was && pod_provisionable(was))) {
+    if (!is || !pod_provisionable(is)) {
+        return;
+    }
+    /* One that was passed over again counts anew as soon as its place has been taken by another. */
+    if (!(was && pod_provisionable(was)) || !intents_planned(p->rt->intents, is)) {
         batch_trigger(p->batch, is->m.uid);
     }
 }

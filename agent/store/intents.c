@@ -7,6 +7,8 @@
 #include "common/base/str.h"
 #include "store.h"
 
+#define ROOM_ARENA_MAX 65536
+
 struct target {
     struct map *pods; /* key → struct intent */
 };
@@ -106,23 +108,51 @@ void intents_put(struct intents *it, const char *target, const char *pod_key, co
  */
 
 /* Pods may still be bound to it; *ret_ready tells whether they could be by now. */
-static bool target_there(const struct intents *it, const char *name, bool *ret_ready)
+static bool target_there(const struct intents *it, const char *name, bool *ret_ready,
+                         const struct node **ret_node)
 {
     const struct nodeclaim *nc = store_claim(it->rt->store, name);
     const struct node *n = nc ? store_node_by_provider_id(it->rt->store, nc->provider_id, NULL)
                               : store_node(it->rt->store, name);
     *ret_ready = nc ? claim_is(nc, "Initialized") : true;
+    *ret_node = n;
     if (!nc && !n) {
         return false;
     }
     return !(nc && nc->m.deleted_ns) && !(n && store_leaving(it->rt->store, n));
 }
 
+static const struct pod *pod_by_key(const struct intents *it, const char *key)
+{
+    return map_get(store_all(it->rt->store, STORE_POD), key);
+}
+
+/* What is bound leaves room for the pod. kube-scheduler knows no plans: pods that came later may
+ * have taken what this one was meant to have, and waiting for it would be in vain. */
+static bool has_room(const struct intents *it, const struct node *n, const struct pod *p)
+{
+    const struct node_usage *u = store_usage(it->rt->store, n->m.name);
+    struct arena mem;
+    if (!u || str_eq(p->node_name, n->m.name)) {
+        return true;
+    }
+    arena_init(&mem, 512, ROOM_ARENA_MAX);
+    struct resources rest = resources_add(&mem, &n->allocatable, &u->requested, -1);
+    bool fits = resources_fit(&p->cls->requests, &rest, NULL);
+    arena_done(&mem);
+    return fits;
+}
+
 /* Each pod has its own window: others that are planned for the same target later must not make it
  * wait for ever. */
-static bool over(const struct intents *it, struct intent *in, bool ready)
+static bool over(const struct intents *it, const char *pod_key, struct intent *in, bool ready,
+                 const struct node *n)
 {
     int64_t now_ns = clock_mono(it->rt->clock);
+    const struct pod *p = pod_by_key(it, pod_key);
+    if (ready && n && p && !has_room(it, n, p)) {
+        return true;
+    }
     if (ready && in->until_ns == 0) {
         in->until_ns = now_ns + intents_window_ns(it->rt);
     }
@@ -133,16 +163,17 @@ static bool over(const struct intents *it, struct intent *in, bool ready)
 static struct target *target_alive(struct intents *it, const char *name)
 {
     struct target *t = map_get(it->targets, name);
+    const struct node *n = NULL;
     bool ready = false;
     if (!t) {
         return NULL;
     }
-    if (!target_there(it, name, &ready)) {
+    if (!target_there(it, name, &ready, &n)) {
         target_drop(it, name);
         return NULL;
     }
     for (MAP_EACH(t->pods, e)) {
-        if (!over(it, map_value(e), ready)) {
+        if (!over(it, map_key(e), map_value(e), ready, n)) {
             continue;
         }
         bool last = map_count(t->pods) == 1;
@@ -172,21 +203,17 @@ bool intents_planned(struct intents *it, const struct pod *p)
         return false;
     }
     AUTO_FREE char *target = xstrdup(in->target);
+    const struct node *n = NULL;
     bool ready = false;
-    if (!target_there(it, target, &ready)) {
+    if (!target_there(it, target, &ready, &n)) {
         target_drop(it, target);
         return false;
     }
-    if (over(it, in, ready)) {
+    if (over(it, key, in, ready, n)) {
         intent_drop(it, key);
         return false;
     }
     return true;
-}
-
-static const struct pod *pod_by_key(const struct intents *it, const char *key)
-{
-    return map_get(store_all(it->rt->store, STORE_POD), key);
 }
 
 uint32_t intents_expected(struct intents *it, const char *target)

@@ -57,7 +57,8 @@ static json_t *pod(const char *uid, const char *on)
 static json_t *node(bool tainted)
 {
     json_t *o = fake_json("{\"kind\":\"Node\",\"metadata\":{\"name\":\"n\",\"uid\":\"n\"},"
-                          "\"spec\":{\"providerID\":\"aws:///a/i-1\"}}");
+                          "\"spec\":{\"providerID\":\"aws:///a/i-1\"},"
+                          "\"status\":{\"allocatable\":{\"cpu\":\"3\",\"pods\":\"9\"}}}");
     if (tainted) {
         jsonx_set_new(
             o, "spec.taints",
@@ -66,9 +67,18 @@ static json_t *node(bool tainted)
     return o;
 }
 
+/* Somebody else's pod of the same size, bound to node n. */
+static json_t *other(void)
+{
+    json_t *o = pod("q1", "n");
+    jsonx_set_new(o, "metadata.name", json_string("q"));
+    return o;
+}
+
 /* Pod p is planned for claim c; then the script, and whether it still counts as planned:
  *   i claim initialized   d claim deleting   b pod bound   m pod made anew   t node tainted
- *   n node there          1..9 that many ten seconds pass */
+ *   n node there          o another pod takes 2 of its 3 cpu          1..9 that many ten seconds
+ * pass */
 static const struct {
     const char *script;
     bool planned;
@@ -76,7 +86,8 @@ static const struct {
     {"", true},     {"9", true},  /* a claim on its way is waited for */
     {"i", true},    {"i1", true}, /* the window of 20 s begins with the first question */
     {"i12", false},               /* it should be bound by now: plan anew */
-    {"d", false},   {"b", false}, {"m", false}, {"n", true}, {"nt", false}, {"9i", true},
+    {"d", false},   {"b", false}, {"m", false},   {"n", true}, {"nt", false},
+    {"9i", true},   {"no", true}, {"ino", false}, /* its place has been taken: no need to wait */
 };
 
 START_TEST(ends)
@@ -96,6 +107,7 @@ START_TEST(ends)
                 : *c == 'd' ? claim(false, true)
                 : *c == 'b' ? pod("p1", "n")
                 : *c == 'm' ? pod("p2", "")
+                : *c == 'o' ? other()
                             : node(*c == 't'));
         const struct pod *p = store_pod(r.s, "default", "p");
         intents_planned(r.it, p);
