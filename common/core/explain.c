@@ -6,8 +6,9 @@
 #include "sched_int.h"
 #include "want.h"
 
-#define NODE_GROUPS_MAX 1000u /* different reasons of nodes; the rest joins the last */
-#define REFUSAL_ONE_MAX 512u  /* bytes of one pool's reason */
+#define NODE_GROUPS_MAX 1000u  /* different reasons of nodes; the rest joins the last */
+#define REFUSAL_ONE_MAX 512u   /* bytes of one pool's reason */
+#define REFUSAL_NAMES_MAX 200u /* of names of pools that share one, before they are counted */
 
 void sched_trace_note(struct sched *s, enum reason_code code, const uint64_t *types, uint32_t words)
 {
@@ -170,7 +171,7 @@ static void cut(struct sched *s, struct way *w, const struct reason *r)
     step(s, w, r->code, labels ? r->key : SYM_NONE, 0);
 }
 
-/* How far a way gets: the code of the last step with types left, then how many steps. */
+/* How far a way gets: how many steps, then what the last one leaves. */
 static bool further(const struct way *x, const struct way *y)
 {
     return x->n != y->n ? x->n > y->n
@@ -220,11 +221,11 @@ static void pool_explain(struct sched *s, struct sched_pool *p, struct sched_cla
     for (uint32_t i = k->n_asks - k->n_required; i < k->n_asks; i++) {
         struct way w = {.ask = sched_ask(s, k, i)};
         walk(s, p, k, &w);
-        cut(s, &w, &e->reason);
         if (best.n == 0 || further(&w, &best)) {
             best = w;
         }
     }
+    cut(s, &best, &e->reason);
     e->steps = best.steps;
     e->n_steps = best.n;
     nearest(s, p, k, &best, e);
@@ -493,21 +494,30 @@ static const char *one_reason(struct arena *a, const struct symtab *t, const str
     return arena_strdup(a, text.p);
 }
 
-/* "default, spare: needs …"; pools of the same reason that follow are marked as told. */
+/* "nodepools default, spare: needs …"; pools of the same reason that follow are marked as told. */
 static const char *one_group(struct arena *a, const struct sched_refusal *r, uint32_t at,
                              const char **texts, uint32_t *ret_n)
 {
     AUTO_BUF struct buf names;
+    uint32_t left_out = 0;
     buf_init(&names, REFUSAL_ONE_MAX);
     *ret_n = 0;
     for (uint32_t i = at; i < r->n_pools; i++) {
-        if (texts[i] != NULL && (i == at || strcmp(texts[i], texts[at]) == 0)) {
-            buf_printf(&names, "%s%s", *ret_n ? ", " : "", r->pools[i].pool->np->m.name);
-            ++*ret_n;
-            texts[i] = i == at ? texts[i] : NULL;
+        if (texts[i] == NULL || (i != at && strcmp(texts[i], texts[at]) != 0)) {
+            continue;
         }
+        if (names.n < REFUSAL_NAMES_MAX) {
+            buf_printf(&names, "%s%s", *ret_n ? ", " : "", r->pools[i].pool->np->m.name);
+        } else {
+            left_out++;
+        }
+        ++*ret_n;
+        texts[i] = i == at ? texts[i] : NULL;
     }
-    return arena_printf(a, "%s: %s", names.p, texts[at]);
+    if (left_out > 0) {
+        buf_printf(&names, " and %u more", left_out);
+    }
+    return arena_printf(a, "nodepool%s %s: %s", *ret_n == 1 ? "" : "s", names.p, texts[at]);
 }
 
 void explain_refusal_fmt(const struct symtab *t, const struct sched_refusal *r, size_t max,
@@ -532,7 +542,7 @@ void explain_refusal_fmt(const struct symtab *t, const struct sched_refusal *r, 
         }
         const char *one = one_group(&a, r, i, texts, &n);
         if (out->n - from + strlen(one) + sizeof(more) > max && told > 0) {
-            (void)snprintf(more, sizeof(more), "; and %u more NodePools", r->n_pools - told);
+            (void)snprintf(more, sizeof(more), "; and %u more nodepools", r->n_pools - told);
             break;
         }
         buf_printf(out, "%s%s", told ? "; " : "", one);

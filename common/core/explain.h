@@ -64,7 +64,7 @@ bool explain_pod(struct sched *s, const struct pod *pod, struct explanation *ret
 
 /*
  * A refusal as one text of at most max bytes: every pool with its reason, nearest first, pools with
- * the same reason together; what does not fit is counted ("and 3 more NodePools"). Events and
+ * the same reason together; what does not fit is counted ("and 3 more nodepools"). Events and
  * screens say the same.
  */
 void explain_refusal_fmt(const struct symtab *t, const struct sched_refusal *r, size_t max,
