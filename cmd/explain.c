@@ -174,6 +174,7 @@ static void put_screens(struct session *s, bool grouped, const struct found *f, 
 {
     if (grouped) {
         podlist_screen(s, f->v, f->n, out);
+        report_put_warnings(s, out);
         return;
     }
     for (size_t i = 0; i < f->n; i++) {
@@ -186,6 +187,7 @@ static void put_screens(struct session *s, bool grouped, const struct found *f, 
     for (size_t i = 0; i < f->n; i++) {
         priced = priced || f->v[i]->e || f->v[i]->claim || f->v[i]->node;
     }
+    report_put_warnings(s, out);
     if (priced) {
         put_prices(s, out);
     }
