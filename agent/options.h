@@ -1,6 +1,6 @@
 /*
  * options.h - what the agent is told: Karpenter's flags and environment variables by their own
- * names, and ours (karp-api: placement, mode, …). A flag wins over its variable. Booleans are
+ * names, and ours (mode, brakes, …). A flag wins over its variable. Booleans are
  * exactly true or false; an unknown flag, a value that cannot be read or one out of range is an
  * error that names the flag and the value. Flags of Karpenter that have no meaning here are
  * accepted and ignored, each in the table with the reason.

@@ -1,7 +1,9 @@
 /* publish.c - see publish.h. */
 #include "publish.h"
 
-#include "cloud/cloud.h"
+#include "agent/cloud/cloud.h"
+#include "agent/work/gate.h"
+#include "agent/work/metrics.h"
 #include "common/base/alloc.h"
 #include "common/base/hash.h"
 #include "common/base/jsonx.h"
@@ -9,8 +11,6 @@
 #include "common/base/timefmt.h"
 #include "common/core/ec2type.h"
 #include "common/kube/client.h"
-#include "gate.h"
-#include "metrics.h"
 
 #define PUBLISH_ARENA_MAX ((size_t)16 << 20)
 

@@ -3,7 +3,7 @@
  *
  * Everything is as the agent does it, from the same facts as far as they are known here: catalogs
  * are made per EC2NodeClass, offerings from the prices and the zones of the class's subnets. Rules
- * for what a snapshot leaves open are json-output.md's "Offline input": a NodePool without
+ * for what a snapshot leaves open are those of offline input: a NodePool without
  * conditions is ready, an absent EC2NodeClass (or one of another kind, or one without status) has
  * all zones of the region and all images. A type is offered in the zones of the built-in table, in
  * all zones of a region that the table does not know.

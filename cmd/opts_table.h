@@ -1,6 +1,6 @@
 /*
- * opts_table.h - the groups of options that commands share (plugin-ux.md §1.1, json-output.md
- * "Offline input", karp-api.md for those that the agent has too). No name has two meanings.
+ * opts_table.h - the groups of options that commands share: kubectl's own, those for offline
+ * input, and those that the agent has too. No name has two meanings.
  */
 #ifndef KARP_CMD_OPTS_TABLE_H
 #define KARP_CMD_OPTS_TABLE_H

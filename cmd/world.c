@@ -232,7 +232,7 @@ static bool has_condition(const json_t *o, const char *type)
     return false;
 }
 
-/* A pod that kube-scheduler has not looked at counts as unschedulable (json-output.md). */
+/* A pod that kube-scheduler has not looked at counts as unschedulable. */
 static struct pod *read_pod(struct world *w, const json_t *o, struct err *err)
 {
     struct pod *p = decode_pod(w->decoder, o, err);

@@ -1,13 +1,13 @@
 /*
- * class.c - the EC2NodeClass controller (aws-ec2.md §1.4, §1.5, §10).
+ * class.c - the EC2NodeClass controller.
  *
  * One look at a class makes one step: finalizer and hash, hashes of claims of another version,
  * questions to EC2 whose time has come, status. Deleting: nothing while NodeClaims use it, then its
  * launch templates go, then the finalizer.
  */
-#include "agent/gate.h"
-#include "agent/render.h"
-#include "agent/work.h"
+#include "agent/work/gate.h"
+#include "agent/work/render.h"
+#include "agent/work/work.h"
 #include "cloud_int.h"
 #include "common/base/alloc.h"
 #include "common/base/jsonx.h"
@@ -148,8 +148,7 @@ static enum queue_verdict stamp_claim(struct cloud *c, const char *key, const ch
                       json_pack("{s:{s:o}}", "metadata", "annotations", a), nc->m.resource_version);
 }
 
-/* ---- deleting
- * ------------------------------------------------------------------------------------ */
+/* ---- deleting -------------------------------------------------------------------------------- */
 
 enum removal { REMOVAL_NONE, REMOVAL_BUSY, REMOVAL_DONE };
 
@@ -230,8 +229,7 @@ static enum queue_verdict look_deleting(struct cloud *c, const struct nodeclass 
                       cls->m.resource_version);
 }
 
-/* ---- looking
- * ------------------------------------------------------------------------------------- */
+/* ---- looking --------------------------------------------------------------------------------- */
 
 static void on_resolved(struct cloud *c, const char *cls)
 {
@@ -326,8 +324,7 @@ static enum queue_verdict look(void *ctx, const char *key)
     return v;
 }
 
-/* ---- life
- * ----------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static void on_class(void *arg, const char *key, const void *before, const void *now)
 {

@@ -27,7 +27,7 @@ enum ami_family spec_family(const json_t *spec)
 /* ---- volumes -----------------------------------------------------------------------------------
  */
 
-/* The mapping that carries pods' ephemeral storage (aws-ec2.md §4.2). */
+/* The mapping that carries pods' ephemeral storage. */
 static const json_t *ephemeral_mapping(const json_t *list, enum ami_family family)
 {
     const json_t *by_device = NULL;
@@ -195,8 +195,7 @@ int spec_extra(struct symtab *t, struct arena *a, const struct nodeclass *cls,
     return 0;
 }
 
-/* ---- what this version does not do
- * ---------------------------------------------------------------- */
+/* ---- what this version does not do ----------------------------------------------------------- */
 
 bool spec_unsupported(const json_t *spec, struct buf *why)
 {
@@ -248,6 +247,6 @@ bool spec_type_fits(const json_t *spec, const struct ec2_class *ec, const struct
     if (!ec2_compatible(f, ec)) {
         return false;
     }
-    /* Connection tracking is a thing of Nitro (aws-ec2.md §1.1). */
+    /* Connection tracking is a thing of Nitro. */
     return !jsonx_obj(spec, "connectionTracking") || str_eq(f->hypervisor, "nitro");
 }

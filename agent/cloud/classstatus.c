@@ -1,6 +1,6 @@
-/* classstatus.c - status and conditions of an EC2NodeClass (aws-ec2.md §1.2, §1.3). */
-#include "agent/cond.h"
-#include "agent/render.h"
+/* classstatus.c - status and conditions of an EC2NodeClass. */
+#include "agent/work/cond.h"
+#include "agent/work/render.h"
 #include "cloud_int.h"
 #include "common/base/alloc.h"
 #include "common/base/jsonx.h"
@@ -139,8 +139,7 @@ static void put_lists(struct cloud *c, const struct nodeclass *cls, const struct
     }
 }
 
-/* ---- conditions of parts
- * -------------------------------------------------------------------------- */
+/* ---- conditions of parts --------------------------------------------------------------------- */
 
 static bool found(const struct resolved *r, enum resolve_part part)
 {
@@ -178,8 +177,7 @@ static void set_part(struct cond_edit *e, const struct nodeclass *cls, const str
     }
 }
 
-/* ---- validation
- * ------------------------------------------------------------------------------------ */
+/* ---- validation ------------------------------------------------------------------------------ */
 
 struct verdict {
     enum status status;

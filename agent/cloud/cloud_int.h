@@ -12,20 +12,20 @@
  *   template.c   launch templates: ensured, and deleted when unused
  *   plan.c       which types and zones a launch asks for; launchask.c puts it in EC2's words;
  *                launch.c asks; outcome.c knows EC2's answers
- *   instance.c   describe, list, terminate, tag
+ *   instance.c   list, find, tag; byid.c: describe and terminate, many ids in one call
  */
 #ifndef KARP_AGENT_CLOUD_INT_H
 #define KARP_AGENT_CLOUD_INT_H
 
-#include "agent/claim.h"
-#include "agent/cloud/cloud.h"
-#include "agent/cloud/job.h"
-#include "agent/queue.h"
+#include "agent/claim/claim.h"
 #include "agent/runtime.h"
-#include "agent/store.h"
+#include "agent/store/store.h"
+#include "agent/work/queue.h"
+#include "cloud.h"
 #include "common/aws/ec2.h"
 #include "common/base/map.h"
 #include "common/core/ec2type.h"
+#include "job.h"
 
 #include <jansson.h>
 
@@ -52,8 +52,7 @@ struct home {
 void home_start(struct cloud *c);
 void home_done(struct cloud *c);
 
-/* ---- facts.c, refresh.c, stock.c
- * ----------------------------------------------------------------- */
+/* ---- facts.c, refresh.c, stock.c ------------------------------------------------------------- */
 
 #define FACTS_REFRESH_NS (12 * NS_PER_H)
 #define FACTS_RETRY_MAX_NS (10 * NS_PER_MIN)
@@ -108,8 +107,7 @@ bool stock_holds(const struct cloud *c, const struct stock *s);
 /* Counts up the version when a stock-out has ended. */
 void stock_expire(struct cloud *c);
 
-/* ---- classspec.c
- * ----------------------------------------------------------------------------------- */
+/* ---- classspec.c ----------------------------------------------------------------------------- */
 
 /* The numbers of the spec that enter the catalog. What cannot be read counts as not there. */
 void spec_ec2_class(const struct agent_options *o, const json_t *spec, struct ec2_class *ret);
@@ -119,15 +117,14 @@ int spec_extra(struct symtab *t, struct arena *a, const struct nodeclass *cls,
 enum ami_family spec_family(const json_t *spec);
 /* Why this version cannot run the spec at all; false if it can. */
 bool spec_unsupported(const json_t *spec, struct buf *why);
-/* Rules of aws-ec2.md §1.3 that the kubelet part breaks, joined by "; "; false if none. */
+/* Rules of EC2's documentation that the kubelet part breaks, joined by "; "; false if none. */
 bool spec_kubelet_errors(const json_t *kubelet, struct buf *why);
 /* A tag that users must not set; NULL if there is none. */
 const char *spec_restricted_tag(const json_t *spec);
 /* Types that cannot run the class at all: they get no offerings. */
 bool spec_type_fits(const json_t *spec, const struct ec2_class *ec, const struct ec2_fact *f);
 
-/* ---- resolve.c, images.c
- * ---------------------------------------------------------------------------- */
+/* ---- resolve.c, images.c --------------------------------------------------------------------- */
 
 #define RESOLVE_MAX 2000 /* subnets, groups or images of one class */
 
@@ -171,8 +168,7 @@ json_t *images_status(const struct image_in *v, size_t n, int64_t now_ns);
 size_t images_al2023_paths(struct arena *a, const char *version, const char *minor,
                            const char *paths[8], const char *variants[8]);
 
-/* ---- class.c, classstatus.c
- * ----------------------------------------------------------------------------- */
+/* ---- class.c, classstatus.c ------------------------------------------------------------------ */
 
 struct class_entry {
     char *name, *uid;
@@ -202,8 +198,7 @@ json_t *class_status_patch(struct cloud *c, const struct nodeclass *cls,
  * and whether it is only unknown yet. */
 bool class_usable(const struct nodeclass *cls, const char **ret_why, bool *ret_unknown);
 
-/* ---- market.c
- * --------------------------------------------------------------------------------------- */
+/* ---- market.c -------------------------------------------------------------------------------- */
 
 struct market_subnet {
     const char *id;
@@ -234,8 +229,7 @@ struct market *market_of(struct cloud *c, const struct nodeclass *cls, struct er
 struct market *market_ref(struct market *m);
 void market_unref(struct cloud *c, struct market *m);
 
-/* ---- userdata.c
- * ---------------------------------------------------------------------------------------- */
+/* ---- userdata.c ------------------------------------------------------------------------------ */
 
 struct userdata_in {
     const struct symtab *syms;
@@ -254,8 +248,7 @@ int userdata_build(const struct userdata_in *in, struct buf *out, struct err *re
 /* Labels of these domains are not kubelet's to set: they are synced later. */
 bool userdata_label_allowed(const char *key);
 
-/* ---- template.c
- * ------------------------------------------------------------------------------------------- */
+/* ---- template.c ------------------------------------------------------------------------------ */
 
 #define TEMPLATE_PREFIX "karpenter.k8s.aws/"
 #define TEMPLATE_UNUSED_NS (10 * NS_PER_MIN)
@@ -314,8 +307,7 @@ struct plan {
 
 void plan_build(struct arena *a, const struct plan_in *in, struct plan *ret);
 
-/* ---- outcome.c
- * ---------------------------------------------------------------------------------------------- */
+/* ---- outcome.c ------------------------------------------------------------------------------- */
 
 #define LAUNCH_TOKEN_CHARS 32
 
@@ -323,8 +315,8 @@ void plan_build(struct arena *a, const struct plan_in *in, struct plan *ret);
 void launch_token(const char *uid, int64_t attempt, char dst[LAUNCH_TOKEN_CHARS + 1]);
 /* Karpenter's reason for an error text. */
 const char *launch_reason(const char *code_and_message);
-/* One of aws-ec2.md §3.8's unfulfillable codes, or the spot service role's; ours: also a type that
- * is not supported in the zone. */
+/* One of EC2's documentation unfulfillable codes, or the spot service role's; ours: also a type
+ * that is not supported in the zone. */
 bool launch_unfulfillable(const char *code, const char *message);
 #define CODE_SPOT_ROLE "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
 #define CODE_SUBNET_FULL "InsufficientFreeAddressesInSubnet"
@@ -347,8 +339,7 @@ int launch_ask_build(struct cloud *c, struct arena *a, const struct nodeclaim *n
                      const struct nodeclass *cls, const struct market *m, const struct plan *plan,
                      struct launch_ask *ret, struct err *reterr);
 
-/* ---- instance.c
- * --------------------------------------------------------------------------------------------- */
+/* ---- instance.c ------------------------------------------------------------------------------ */
 
 #define INSTANCE_YOUNG_NS (2 * NS_PER_MIN) /* EC2 may not show it yet */
 #define INSTANCE_YOUNG_MAX 20000
@@ -360,7 +351,21 @@ struct young {
     int64_t answered_ns; /* monotonic */
 };
 
+/* cloud_get and cloud_terminate wait so long for others; as Karpenter. */
+#define BATCH_IDLE_NS (100 * NS_PER_MS)
+#define BATCH_GET_IDS 200 /* values of one filter */
+#define BATCH_END_IDS 500
+
+struct by_id; /* one question */
+
+struct by_ids {
+    struct by_id **v; /* waiting for the next call, in order */
+    size_t n, cap;
+    bool due; /* the call is appointed */
+};
+
 struct instances {
+    struct by_ids describing, ending;
     struct map *young;                             /* id → struct young */
     int64_t launch_failed_ns, terminate_failed_ns; /* monotonic, 0 = the last one did not fail */
     int64_t skew_ns;
@@ -369,11 +374,15 @@ struct instances {
 void instances_init(struct cloud *c);
 void instances_done(struct cloud *c);
 void instance_launched(struct cloud *c, const char *id, int64_t sent_wall_ns);
+bool instance_is_young(struct cloud *c, const char *id);
+void instance_not_visible(struct err *err, const char *id);
+/* EC2's clock, from the launch time of one that we launched. */
+void instance_learn(struct cloud *c, const struct ec2_instance *i);
+struct instance instance_of(const struct ec2_instance *i);
 /* Remembers whether the call failed as such. */
 void instance_note_call(struct cloud *c, bool launch, const struct err *err);
 
-/* ---- the cloud
- * ---------------------------------------------------------------------------------------------- */
+/* ---- the cloud ------------------------------------------------------------------------------- */
 
 struct cloud {
     struct runtime *rt;

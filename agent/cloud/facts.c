@@ -94,7 +94,7 @@ void facts_set_offered(struct facts *f, char **zones, uint32_t n_zones, uint64_t
 }
 
 /* Until EC2 has told a type's prices, a guess; after that a zone it did not name has none
- * (aws-ec2.md §6: no price, no offering). */
+ * (no price, no offering). */
 static int64_t spot_price(const struct facts *f, int type, int zone)
 {
     int64_t known = f->spot[(size_t)type * ZONES_MAX + (size_t)zone];

@@ -1,4 +1,4 @@
-/* images.c - which images a class uses, and for which types (aws-ec2.md §5.1). */
+/* images.c - which images a class uses, and for which types. */
 #include "cloud_int.h"
 #include "common/base/alloc.h"
 #include "common/base/str.h"

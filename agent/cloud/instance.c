@@ -1,5 +1,5 @@
 /*
- * instance.c - instances: describe, list, terminate, tag (aws-ec2.md §3.10).
+ * instance.c - instances: list, find, tag, and what is remembered of calls.
  *
  * EC2 shows a new instance late. One that this process launched, or that a claim has had for less
  * than INSTANCE_YOUNG_NS, is not "gone" because EC2 does not know it: such an answer is turned into
@@ -12,7 +12,7 @@
 #define LIST_MAX 200000 /* instances of one list */
 #define PAGES_MAX 1000
 
-enum instance_job { JOB_LIST, JOB_FIND, JOB_GET };
+enum instance_job { JOB_LIST, JOB_FIND };
 
 struct look {
     struct job j;
@@ -20,7 +20,7 @@ struct look {
     cloud_list_fn list;
     cloud_done_fn done;
     void *arg;
-    const char *key; /* claim UID or instance id */
+    const char *key; /* claim UID */
     struct instance *v;
     uint32_t n, cap, pages;
     const char *token;
@@ -28,8 +28,7 @@ struct look {
 
 static const char *const alive[] = {"pending", "running", "stopping", "stopped", "shutting-down"};
 
-/* ---- young ones
- * ---------------------------------------------------------------------------------- */
+/* ---- young ones ------------------------------------------------------------------------------ */
 
 void instances_init(struct cloud *c)
 {
@@ -42,6 +41,8 @@ void instances_done(struct cloud *c)
         free(map_value(e));
     }
     map_free(c->instances.young);
+    free(c->instances.describing.v);
+    free(c->instances.ending.v);
 }
 
 /* In the order of their launches: the oldest stand first. */
@@ -83,22 +84,21 @@ static bool young_by_claim(const struct cloud *c, const char *id)
     return false;
 }
 
-static bool is_young(struct cloud *c, const char *id)
+bool instance_is_young(struct cloud *c, const char *id)
 {
     forget_grown_up(c);
     return map_has(c->instances.young, id) || young_by_claim(c, id);
 }
 
-static void not_visible_yet(struct err *err, const char *id)
+void instance_not_visible(struct err *err, const char *id)
 {
     err_set(err, ERR_UNAVAILABLE, "EC2 does not show the new instance %s yet", id);
 }
 
-/* ---- the clock
- * ----------------------------------------------------------------------------------- */
+/* ---- the clock ------------------------------------------------------------------------------- */
 
 /* EC2's launch time lies between the request and its answer, by a clock that is right. */
-static void learn_skew(struct cloud *c, const struct ec2_instance *i)
+void instance_learn(struct cloud *c, const struct ec2_instance *i)
 {
     const struct young *y = map_get(c->instances.young, i->id);
     if (!y || !i->launch_wall_ns) {
@@ -119,8 +119,7 @@ int64_t cloud_clock_skew_ns(const struct cloud *c)
     return c->instances.skew_ns;
 }
 
-/* ---- failing calls
- * -------------------------------------------------------------------------------- */
+/* ---- failing calls --------------------------------------------------------------------------- */
 
 static bool as_such(const struct err *err)
 {
@@ -155,8 +154,7 @@ bool cloud_failing(const struct cloud *c)
     return false;
 }
 
-/* ---- describing
- * ----------------------------------------------------------------------------------- */
+/* ---- describing ------------------------------------------------------------------------------ */
 
 static const char *tag_of(const struct ec2_instance *i, const char *key)
 {
@@ -169,7 +167,7 @@ static const char *text(const char *s)
     return s ? s : "";
 }
 
-static struct instance describe(const struct ec2_instance *i)
+struct instance instance_of(const struct ec2_instance *i)
 {
     return (struct instance){
         .id = i->id,
@@ -191,14 +189,11 @@ static struct instance describe(const struct ec2_instance *i)
     };
 }
 
-/* Lists are of this very cluster; a look by id is of whatever has the id. */
+/* Of this very cluster. */
 static bool wanted(const struct look *k, const struct instance *i)
 {
-    if (str_eq(i->state, "terminated")) {
-        return false;
-    }
-    return k->what == JOB_GET || (str_eq(i->cluster_uid, k->j.c->rt->cluster_uid) &&
-                                  str_eq(i->cluster, k->j.c->rt->opt->cluster_name));
+    return !str_eq(i->state, "terminated") && str_eq(i->cluster_uid, k->j.c->rt->cluster_uid) &&
+           str_eq(i->cluster, k->j.c->rt->opt->cluster_name);
 }
 
 static void look_end(struct look *k, const struct err *err)
@@ -214,14 +209,12 @@ static void on_page(struct job *j, void *ctx UNUSED, const struct aws_result *re
     struct look *k = (struct look *)j;
     struct ec2_instances page = {.n = 0};
     struct err err = res->err;
-    if (k->what == JOB_GET && err.kind == ERR_NOT_FOUND) {
-        err_clear(&err);
-    } else if (err.kind == ERR_NONE) {
+    if (err.kind == ERR_NONE) {
         ec2_parse_describe_instances(&j->mem, res->body, res->body_n, &page, &err);
     }
     for (size_t i = 0; err.kind == ERR_NONE && i < page.n; i++) {
-        struct instance in = describe(&page.v[i]);
-        learn_skew(j->c, &page.v[i]);
+        struct instance in = instance_of(&page.v[i]);
+        instance_learn(j->c, &page.v[i]);
         if (wanted(k, &in)) {
             ARENA_GROW(&j->mem, k->v, k->n, k->cap);
             k->v[k->n++] = in;
@@ -235,9 +228,6 @@ static void on_page(struct job *j, void *ctx UNUSED, const struct aws_result *re
         }
         err_set(&err, ERR_LIMIT, "EC2 lists more than %u instances", k->n);
     }
-    if (err.kind == ERR_NONE && k->what == JOB_GET && page.n == 0 && is_young(j->c, k->key)) {
-        not_visible_yet(&err, k->key);
-    }
     look_end(k, &err);
 }
 
@@ -250,14 +240,12 @@ static void ask_page(struct look *k)
     const struct ec2_filter listing[] = {
         state, {"tag-key", {pool, 1}}, {"tag-key", {cls, 1}}, {"tag:" TAG_CLUSTER, {cluster, 1}}};
     const struct ec2_filter finding[] = {state, {"tag:" TAG_CLAIM_UID, {key, 1}}};
-    struct ec2_describe_instances req = {.next_token = k->token};
-    if (k->what == JOB_GET) {
-        req.ids = (struct ec2_strings){key, 1};
-    } else {
-        req.max_results = EC2_PAGE_INSTANCES;
-        req.filters = k->what == JOB_LIST ? (struct ec2_filters){listing, ARRAY_LEN(listing)}
-                                          : (struct ec2_filters){finding, ARRAY_LEN(finding)};
-    }
+    const struct ec2_describe_instances req = {
+        .filters = k->what == JOB_LIST ? (struct ec2_filters){listing, ARRAY_LEN(listing)}
+                                       : (struct ec2_filters){finding, ARRAY_LEN(finding)},
+        .max_results = EC2_PAGE_INSTANCES,
+        .next_token = k->token,
+    };
     ec2_encode_describe_instances(&form, &req);
     job_aws_form(&k->j, "ec2", &form, true, on_page, NULL);
 }
@@ -277,7 +265,7 @@ static void look_begin(struct cloud *c, enum instance_job what, const char *key,
     k->list = fn;
     k->arg = arg;
     k->key = arena_strdup(&k->j.mem, key);
-    if (what != JOB_GET && !c->rt->cluster_uid) {
+    if (!c->rt->cluster_uid) {
         job_later(&k->j, 0, no_cluster);
         return;
     }
@@ -294,39 +282,8 @@ void cloud_find(struct cloud *c, const char *claim_uid, cloud_list_fn done, void
     look_begin(c, JOB_FIND, claim_uid, done, arg);
 }
 
-void cloud_get(struct cloud *c, const char *instance_id, cloud_list_fn done, void *arg)
-{
-    look_begin(c, JOB_GET, instance_id, done, arg);
-}
-
-/* ---- terminating and tagging
- * ------------------------------------------------------------------------ */
-
-static void on_terminated(struct job *j, void *ctx UNUSED, const struct aws_result *res)
-{
-    struct look *k = (struct look *)j;
-    struct err err = res->err;
-    if (err.kind != ERR_CANCELLED) {
-        instance_note_call(j->c, false, &err);
-    }
-    if (err.kind == ERR_NOT_FOUND && is_young(j->c, k->key)) {
-        not_visible_yet(&err, k->key);
-    }
-    k->done(k->arg, &err);
-    job_end(j);
-}
-
-void cloud_terminate(struct cloud *c, const char *instance_id, cloud_done_fn done, void *arg)
-{
-    struct look *k = job_new(c, sizeof(*k), NULL);
-    AUTO_FORM struct form f = {0};
-    k->done = done;
-    k->arg = arg;
-    k->key = arena_strdup(&k->j.mem, instance_id);
-    const struct ec2_strings ids = {&k->key, 1};
-    ec2_encode_terminate_instances(&f, &ids);
-    job_aws_form(&k->j, "ec2", &f, true, on_terminated, NULL);
-}
+/* ---- tagging -----------------------------------------------------------------------------------
+ */
 
 static void on_tagged(struct job *j, void *ctx UNUSED, const struct aws_result *res)
 {

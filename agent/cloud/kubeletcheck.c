@@ -1,4 +1,4 @@
-/* kubeletcheck.c - EC2NodeClass.spec.kubelet held to the rules of aws-ec2.md §1.3. */
+/* kubeletcheck.c - EC2NodeClass.spec.kubelet held to the rules of EC2's documentation */
 #include "cloud_int.h"
 #include "common/base/jsonx.h"
 #include "common/base/quantity.h"

@@ -4,7 +4,7 @@
  * One call of cloud_launch is one attempt with one ClientToken; if EC2 says that a template is gone
  * the same attempt is asked once more, with the same token and the same parameters.
  */
-#include "agent/metrics.h"
+#include "agent/work/metrics.h"
 #include "cloud_int.h"
 #include "common/base/alloc.h"
 #include "common/base/str.h"
@@ -131,8 +131,7 @@ static void mark(struct launch *l, const struct ec2_fleet_error *e)
     }
 }
 
-/* ---- the answer
- * ---------------------------------------------------------------------------------- */
+/* ---- the answer ------------------------------------------------------------------------------ */
 
 /* The catalog's view of a type, in the shape of a result. */
 static void describe_type(const struct cloud *c, const struct market *m, const char *type,
@@ -238,8 +237,7 @@ static void not_launched(struct launch *l, const struct ec2_fleet *fleet)
     deliver(l, &r);
 }
 
-/* ---- asking
- * -------------------------------------------------------------------------------------- */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 static void ask_templates(struct launch *l);
 
@@ -348,8 +346,7 @@ static void ask_templates(struct launch *l)
     templates_ensure(&l->j, l->ask.templates, l->ask.n, on_templates);
 }
 
-/* ---- the question
- * -------------------------------------------------------------------------------- */
+/* ---- the question ---------------------------------------------------------------------------- */
 
 /* The class if it can be used now; else the launch has ended. */
 static const struct nodeclass *usable_class(struct launch *l, const struct nodeclaim *nc)
@@ -424,8 +421,7 @@ void cloud_launch(struct cloud *c, const struct nodeclaim *nc, int64_t attempt,
     }
 }
 
-/* ---- an instance found by tag
- * ---------------------------------------------------------------------- */
+/* ---- an instance found by tag ---------------------------------------------------------------- */
 
 void cloud_describe_launch(struct cloud *c, const struct nodeclaim *nc, const struct instance *i,
                            struct launch_result *ret)

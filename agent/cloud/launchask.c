@@ -1,5 +1,5 @@
 /*
- * launchask.c - a launch in EC2's words: launch templates and overrides (aws-ec2.md §3.3 to §3.7).
+ * launchask.c - a launch in EC2's words: launch templates and overrides.
  *
  * Types that boot alike share a template: same image, same number of pods (AL2023's user data says
  * it), same EFA interfaces.
@@ -175,8 +175,7 @@ static void put_interfaces(const struct asker *k, int32_t efas, struct ec2_creat
     t->n_interfaces = n;
 }
 
-/* ---- one template
- * -------------------------------------------------------------------------------- */
+/* ---- one template ---------------------------------------------------------------------------- */
 
 static void put_metadata(const struct asker *k, struct ec2_create_template *t)
 {
@@ -273,8 +272,7 @@ static int build_template(const struct asker *k, const char *image, int32_t pods
     return 0;
 }
 
-/* ---- overrides
- * ------------------------------------------------------------------------------------ */
+/* ---- overrides ------------------------------------------------------------------------------- */
 
 /* Per zone the subnet with most free addresses, as far as they are known. */
 static void choose_subnets(struct asker *k)

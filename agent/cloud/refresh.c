@@ -74,6 +74,7 @@ static void refresh_complete(struct refresh *r)
 {
     r->failures = 0;
     collected_free(r);
+    arena_done(&r->j.mem); /* half a day is long for a page's memory */
     r->j.c->facts.version++;
     job_later(&r->j, FACTS_REFRESH_NS, refresh_again);
 }
@@ -343,7 +344,7 @@ void facts_start(struct cloud *c)
     start(c, "offerings", ask_offerings);
     start(c, "spot prices", ask_spot);
     if (o->isolated_vpc || str_starts(o->region, "us-gov-")) {
-        c->facts.prices_tried = true; /* there is no one to ask (aws-ec2.md §6) */
+        c->facts.prices_tried = true; /* there is no one to ask */
         return;
     }
     start(c, "on-demand prices", ask_prices);

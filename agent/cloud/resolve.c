@@ -2,7 +2,7 @@
  * resolve.c - what an EC2NodeClass's selectors select, asked of EC2, SSM and IAM.
  *
  * A run is a list of questions, worked off one after the other: per tag term one call, all ids of a
- * part in one (aws-ec2.md §2). A question that fails ends its part for this run: what the part gave
+ * part in one. A question that fails ends its part for this run: what the part gave
  * before stays, and it is asked again after a back-off.
  */
 #include "cloud_int.h"
@@ -525,8 +525,7 @@ static void next(struct resolving *g)
     }
 }
 
-/* ---- the end
- * ------------------------------------------------------------------------------------- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 static int subnet_cmp(const void *a, const void *b)
 {

@@ -4,7 +4,7 @@
  * A template is never changed: other content is another name. The hash of the encoded content is
  * the name, so that two agents, or one before and after a crash, agree without asking each other.
  */
-#include "agent/gate.h"
+#include "agent/work/gate.h"
 #include "cloud_int.h"
 #include "common/base/alloc.h"
 #include "common/base/hash.h"

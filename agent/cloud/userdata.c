@@ -1,6 +1,6 @@
 /*
  * userdata.c - what an AL2023 node boots from: a MIME message whose last part is the NodeConfig
- * that nodeadm reads (aws-ec2.md §5.4). nodeadm merges parts in order, so ours has the last word.
+ * that nodeadm reads. nodeadm merges parts in order, so ours has the last word.
  */
 #include "cloud_int.h"
 #include "common/base/alloc.h"

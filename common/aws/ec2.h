@@ -18,7 +18,7 @@
  * answer without what makes it an answer (its root element, its list, an instance's id) is
  * ERR_INVALID: a list that is not there is not an empty list.
  *
- * Wire names: aws-ec2.md §2 and the public API model; note LaunchTemplateConfigs.N.Overrides.M with
+ * Wire names: the public API model; note LaunchTemplateConfigs.N.Overrides.M with
  * plurals, TagSpecification.N.Tag.M, NetworkInterface.N.SecurityGroupId.M.
  */
 #ifndef KARP_AWS_EC2_H

@@ -232,7 +232,8 @@ static void planned(struct builder *b, struct snapshot_node *n)
 {
     const struct snapshot_pool *p = n->pool;
     const struct resources *requests = &n->claim->requests;
-    n->allocatable = n->free = n->capacity = *requests;
+    n->allocatable = n->free = *requests;
+    n->capacity = resources_max(b->a, &n->capacity, requests);
     if (p == NULL || p->catalog == NULL) {
         return;
     }

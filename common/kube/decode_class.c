@@ -201,7 +201,7 @@ static unsigned hard_of(const json_t *spec)
     return hard;
 }
 
-/* Every way to place it keeps it off karp's nodes (karpenter-core.md §2.2, rule 1). */
+/* Every way to place it keeps it off karp's nodes. */
 static bool not_by_us(const struct pod_class *c)
 {
     bool found = false;

@@ -251,7 +251,7 @@ round_settled() { # N
 # SIGKILL right after CALL was answered for the NTH time, before the answer arrives; then a new
 # process. A later occurrence need not come in every run: then the round just ends.
 kill_round() { # N NTH CALL
-    local side=aws outcome
+    local side=aws
     [[ $3 == kube:* ]] && side=kube
     tap $side kill "call=$3" "nth=$2" "pid=$(proc_pid agent)" >/dev/null
     round_begin "$1"

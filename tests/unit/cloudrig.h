@@ -9,7 +9,7 @@
 #define KARP_TESTS_CLOUDRIG_H
 
 #include "agent/cloud/cloud_int.h"
-#include "agent/gate.h"
+#include "agent/work/gate.h"
 #include "common/base/jsonx.h"
 #include "common/kube/events.h"
 #include "unit.h"

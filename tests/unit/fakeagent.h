@@ -7,8 +7,8 @@
 #ifndef KARP_TESTS_FAKEAGENT_H
 #define KARP_TESTS_FAKEAGENT_H
 
-#include "agent/metrics.h"
 #include "agent/runtime.h"
+#include "agent/work/metrics.h"
 #include "common/base/alloc.h"
 #include "common/base/str.h"
 #include "common/kube/decode.h"

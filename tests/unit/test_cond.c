@@ -1,7 +1,7 @@
 /* test_cond.c - conditions as they are written, and the root derived from them. */
 #include "unit.h"
 
-#include "agent/cond.h"
+#include "agent/work/cond.h"
 #include "common/base/alloc.h"
 #include "common/base/jsonx.h"
 

@@ -1,7 +1,7 @@
 /* test_gate.c - the fence: which calls pass when, and what a refused one hears. */
 #include "unit.h"
 
-#include "agent/gate.h"
+#include "agent/work/gate.h"
 #include "fakeagent.h"
 
 struct heard {

@@ -1,8 +1,8 @@
 /* test_intents.c - planned pods: until when they count, and what ends an intent. */
 #include "unit.h"
 
-#include "agent/intents.h"
-#include "agent/store.h"
+#include "agent/store/intents.h"
+#include "agent/store/store.h"
 #include "common/base/jsonx.h"
 #include "fakeagent.h"
 

@@ -1,6 +1,6 @@
 /* One instance per claim, whatever fails; and garbage collection with its brakes. */
-#include "agent/gc.h"
-#include "agent/launcher.h"
+#include "agent/claim/gc.h"
+#include "agent/claim/launcher.h"
 #include "cloudrig.h"
 
 /* A rig with a ready class; claims put before `begin` are there before the process. */
@@ -54,8 +54,7 @@ static bool settled(struct rig *r)
     return launcher_settled(r->rt, store_claim(r->rt->store, "claim"));
 }
 
-/* ---- launching
- * ------------------------------------------------------------------------------------ */
+/* ---- launching ------------------------------------------------------------------------------- */
 
 static const struct {
     const char *name;
@@ -231,8 +230,7 @@ START_TEST(no_capacity_ends_the_claim)
 }
 END_TEST
 
-/* ---- claims that go before they are launched
- * -------------------------------------------------------- */
+/* ---- claims that go before they are launched ------------------------------------------------- */
 
 START_TEST(gone_before_it_was_launched)
 {
@@ -292,8 +290,7 @@ START_TEST(gone_and_launched)
 }
 END_TEST
 
-/* ---- garbage collection
- * ------------------------------------------------------------------------------ */
+/* ---- garbage collection ---------------------------------------------------------------------- */
 
 /* Launches n instances for claims that nobody knows of. */
 static void orphans(struct rig *r, int n)

@@ -1,4 +1,4 @@
-#include "agent/metrics.h"
+#include "agent/work/metrics.h"
 #include "common/base/str.h"
 #include "unit.h"
 

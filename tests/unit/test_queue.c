@@ -1,7 +1,7 @@
 /* test_queue.c - work queues: order, back-off, one look at a time. */
 #include "unit.h"
 
-#include "agent/queue.h"
+#include "agent/work/queue.h"
 #include "fakeagent.h"
 
 struct probe {

@@ -131,7 +131,7 @@ START_TEST(test_claim_content)
     struct fix *f = fix_new();
     fix_pool(f, "main",
              "karpenter.sh/capacity-type In spot,on-demand; kubernetes.io/arch In amd64; team "
-             "Exists; size Gte 7; rank NotIn x; tier In z,y");
+             "Exists; size Gte 7; rank NotIn x; tier In z,y; karpenter.k8s.aws/instance-cpu Gt 3");
     fix_sym(f, "7");
     struct pod_class *cls = fix_class(f, 3500, 1024);
     cls->selector = fix_reqs(f, "topology.kubernetes.io/zone In zone-b");
@@ -153,6 +153,7 @@ START_TEST(test_claim_content)
                           "c.xlarge g.xlarge r.xlarge]"},
         {fix_sym(f, "team"), "team In [true]"},
         {fix_sym(f, "size"), "size In [7]"},
+        {L_CPU, "karpenter.k8s.aws/instance-cpu Gte 4"}, /* the type settles it */
         {fix_sym(f, "rank"), "rank NotIn [x]"},
         {fix_sym(f, "tier"), "tier In [y]"},
     };
@@ -282,7 +283,7 @@ START_TEST(test_pod_gates)
 }
 END_TEST
 
-/* ---- the field report's first row ------------------------------------------------------------ */
+/* ---- ten pods on EC2's real types ------------------------------------------------------------ */
 
 static struct catalog *real_catalog(struct fix *f, struct offerings **ret)
 {
@@ -615,6 +616,9 @@ static const struct min_case {
      "minValues 2 for topology.kubernetes.io/zone, 1 left"},
     {"zone relaxed", "topology.kubernetes.io/zone In zone-b,zone-c min 2",
      "topology.kubernetes.io/zone In zone-b", MIN_VALUES_BEST_EFFORT, 1, true, NULL},
+    {"label of the pool", "team In a,b min 2", "team Exists", MIN_VALUES_STRICT, 1, false, NULL},
+    {"label of the pool narrowed", "team In a,b min 2", "team In b", MIN_VALUES_STRICT, 0, false,
+     "minValues 2 for team, 1 left"},
     {"arch met", "kubernetes.io/arch Exists min 2", "", MIN_VALUES_STRICT, 1, false, NULL},
     {"arch not met", "kubernetes.io/arch Exists min 2", "kubernetes.io/arch In arm64",
      MIN_VALUES_STRICT, 0, false, "minValues 2 for kubernetes.io/arch, 1 left"},
@@ -1465,15 +1469,35 @@ START_TEST(test_passing_over_counts)
     }
     cls->required = v;
     cls->n_required = 200;
-    fix_pods(f, cls, 400, "p");
+    fix_pods(f, cls, 50, "p");
     const struct sched_result *r = fix_schedule(f, 1);
-    /* 199 ways are tried at the pool and at the first claim; the rest is passing over. */
-    uint64_t tries = 2 * 199 + 400 + 8 * 20;
+    /* 199 ways are tried at the pool and at the only claim; each pod passes over three legs of
+     * each. */
+    uint64_t tries = 2 * 199 + 50 + 20, passed = 50 * 199 * 3;
+    ck_assert_uint_eq(r->n_claims, 1);
     ck_assert_uint_eq(r->n_refused, 0);
-    ck_assert_uint_gt(r->work_units, 2 * tries);
+    ck_assert_uint_ge(r->work_units, tries + passed / 256);
     f->opt.max_units = tries;
     r = fix_schedule(f, 1);
     ck_assert(r->truncated && r->n_undecided > 0);
+    fix_done(f);
+}
+END_TEST
+
+/* Likewise claims that have refused. */
+START_TEST(test_passing_over_claims_counts)
+{
+    struct fix *f = fix_new();
+    fix_pool(f, "main", "");
+    struct pod_class *cls = fix_class(f, 100, 100);
+    cls->host_ports = &tcp_8080;
+    cls->n_host_ports = 1;
+    fix_pods(f, cls, 300, "p");
+    const struct sched_result *r = fix_schedule(f, 1);
+    /* Each pod tries the newest claim, passes over the others, and opens one. */
+    uint64_t tries = 299 + 300 + 300 * 20, passed = 298 * 299 / 2;
+    ck_assert_uint_eq(r->n_claims, 300);
+    ck_assert_uint_ge(r->work_units, tries + passed / 256);
     fix_done(f);
 }
 END_TEST
@@ -1489,7 +1513,12 @@ START_TEST(test_many_ways)
         v[i].reqs = fix_reqs(f, arena_printf(&f->a, "team In t%d", i));
     }
     v[255].reqs = fix_reqs(f, "");
-    cls->required = cls->preferred = v;
+    struct affinity_term *soft = ARENA_NEW_N(&f->a, struct affinity_term, 300);
+    for (int i = 0; i < 300; i++) {
+        soft[i].reqs = fix_reqs(f, arena_printf(&f->a, "rack In r%d", i));
+    }
+    cls->required = v;
+    cls->preferred = soft;
     cls->n_required = cls->n_preferred = 300;
     fix_pods(f, cls, 3, "p");
     const struct sched_result *r = fix_schedule(f, 1000000);
@@ -1722,6 +1751,7 @@ UNIT_MAIN("sched", UNIT_CASES(test_shapes, shapes), UNIT_TEST(test_claim_content
           UNIT_CASES(test_prefer_no_schedule, prefer_taint_cases), UNIT_TEST(test_reasonable),
           UNIT_CASES(test_refusals, refusal_cases), UNIT_TEST(test_nearest_pool_first),
           UNIT_TEST(test_no_reasons_when_off), UNIT_TEST(test_slices), UNIT_TEST(test_input_order),
-          UNIT_TEST(test_truncated), UNIT_TEST(test_passing_over_counts), UNIT_TEST(test_many_ways),
+          UNIT_TEST(test_truncated), UNIT_TEST(test_passing_over_counts),
+          UNIT_TEST(test_passing_over_claims_counts), UNIT_TEST(test_many_ways),
           UNIT_TEST(test_every_pod_once), UNIT_CASES(test_random_worlds, seeds),
           UNIT_CASES(test_five_thousand, size_rows))

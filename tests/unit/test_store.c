@@ -1,7 +1,7 @@
 /* test_store.c - the store against a scripted API server: versions, lists, own writes, indexes. */
 #include "unit.h"
 
-#include "agent/store.h"
+#include "agent/store/store.h"
 #include "common/base/jsonx.h"
 #include "fakeagent.h"
 

@@ -34,7 +34,7 @@
 #define SIMEC2_VPC_ID "vpc-00000000000000001"
 #define LISTED_AFTER_DEATH_NS NS_PER_H
 #define TOKEN_LIFE_NS (24 * NS_PER_H)
-#define MESSAGE_LIFE_NS (5 * NS_PER_MIN) /* as the queue of aws-ec2.md §7 */
+#define MESSAGE_LIFE_NS (5 * NS_PER_MIN) /* as the queue of EC2's documentation */
 #define USER_DATA_MAX 16384              /* raw bytes, EC2's limit */
 #define BODY_MAX (96u << 20)
 #define PAGE_MAX 1000u

@@ -3,7 +3,7 @@
  *
  * Defaults of pods and workloads are those of kube-apiserver that anything here can notice, with
  * the admission plug-ins Priority and DefaultTolerationSeconds; those of Karpenter's kinds are
- * their CRDs' (karpenter-core.md §1). Each rule is a function in the table at the end.
+ * their CRDs'. Each rule is a function in the table at the end.
  */
 #include "api_store.h"
 #include "common/base/alloc.h"
