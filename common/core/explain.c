@@ -406,16 +406,6 @@ static void nodes_explain(struct sched *s, struct sched_class *k, enum reason_co
 
 /* ---- a pod ----------------------------------------------------------------------------------- */
 
-static struct sched_class *class_of(struct sched *s, const struct pod *pod)
-{
-    for (uint32_t i = 0; i < s->n_classes; i++) {
-        if (s->classes[i].cls == pod->cls) {
-            return &s->classes[i];
-        }
-    }
-    return NULL;
-}
-
 /* The refusal of the pass, if it refused this very pod. */
 static const struct sched_refusal *refusal_of(const struct sched *s, const struct pod *pod)
 {
@@ -468,20 +458,24 @@ static enum reason_code other_reason(const struct explanation *e)
     return REASON_TopologySpread;
 }
 
-bool explain_pod(struct sched *s, const struct pod *pod, struct explanation *ret)
+uint32_t explain_class(const struct sched *s, uint32_t pod)
 {
-    struct sched_class *k = class_of(s, pod);
-    *ret = (struct explanation){.pod = pod};
-    if (s->stage != STAGE_DONE || k == NULL) {
-        return false;
+    return s->class_of[pod];
+}
+
+void explain_pod(struct sched *s, uint32_t pod, struct explanation *ret)
+{
+    if (s->stage != STAGE_DONE || pod >= s->snap->n_pods) {
+        BUG("nothing to explain");
     }
-    const struct sched_refusal *r = refusal_of(s, pod);
+    struct sched_class *k = &s->classes[s->class_of[pod]];
+    const struct sched_refusal *r = refusal_of(s, s->snap->pods[pod]);
+    *ret = (struct explanation){.pod = s->snap->pods[pod]};
     pools_explain(s, k, r, ret);
     nodes_explain(s, k, other_reason(ret), ret);
     if (r != NULL) {
         ret->reason = r->reason;
     }
-    return true;
 }
 
 /* ---- one text -------------------------------------------------------------------------------- */
