@@ -427,11 +427,11 @@ static int build(struct decider *d)
     if (add_pools(d, &in) != 0) {
         return -1;
     }
+    struct sched_options options;
+    options_of(d->c->o, &options);
     if (d->which == DECIDE_UNBOUND) {
         only_unbound(d, &in);
     }
-    struct sched_options options;
-    options_of(d->c->o, &options);
     snapshot_build(d->a, &in, &d->d->snap);
     struct sched *s = sched_begin(d->a, &d->d->snap, &options);
     while (!sched_step(s, DECIDE_MAX_UNITS)) {

@@ -6,10 +6,11 @@
 #define PODS_MAX 5000000u
 #define KEY_MAX 32u
 
-const uint64_t session_kinds = GATHER(KIND_NODE) | GATHER(KIND_POD) | GATHER(KIND_DAEMON_SET) |
-                               GATHER(KIND_NODE_POOL) | GATHER(KIND_NODE_CLAIM) |
-                               GATHER(KIND_EC2_NODE_CLASS) | GATHER(KIND_LEASE) |
-                               GATHER(KIND_CONFIG_MAP);
+const uint64_t session_kinds =
+    GATHER(KIND_NODE) | GATHER(KIND_POD) | GATHER(KIND_DAEMON_SET) | GATHER(KIND_NODE_POOL) |
+    GATHER(KIND_NODE_CLAIM) | GATHER(KIND_EC2_NODE_CLASS) | GATHER(KIND_LEASE) |
+    GATHER(KIND_CONFIG_MAP) | GATHER(KIND_NAMESPACE) | GATHER(KIND_PERSISTENT_VOLUME) |
+    GATHER(KIND_PERSISTENT_VOLUME_CLAIM) | GATHER(KIND_STORAGE_CLASS) | GATHER(KIND_CSI_NODE);
 
 void session_init(struct session *s, struct cmd *c, bool keep)
 {

@@ -41,7 +41,7 @@ static struct resources lacking(struct arena *a, const struct resources *need,
 }
 
 /* Per limited resource what the type has more than is left. */
-static struct resources over_limit(struct sched *s, const struct sched_pool *p, uint32_t type)
+static struct resources over_limit(struct sched *s, struct sched_pool *p, uint32_t type)
 {
     const struct resources *cap = catalog_capacity(p->tm.catalog, type);
     struct resources left = sched_limit_left(s, p), need = {0};
