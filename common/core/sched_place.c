@@ -311,8 +311,8 @@ static enum sched_step try_host(struct sched *s, const struct sched_open *c,
     return step_of(t->broken);
 }
 
-/* Resources are asked for first because that is cheap and for good; but a rule about other pods that
- * no new node meets is the earlier reason. */
+/* Resources are asked for first because that is cheap and for good; but a rule about other pods
+ * that no new node meets is the earlier reason. */
 static enum sched_step rule_before_fit(struct sched *s, const struct sched_open *c,
                                        const struct sched_class *k, const struct sched_ask *ask,
                                        struct sched_trial *t)

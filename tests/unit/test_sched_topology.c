@@ -186,7 +186,7 @@ START_TEST(share_option)
     static struct world w;
     w_build(&w, "{pools: [{name: main, share: 100%}, {name: other, weight: 5}],"
                 " nodes: [" NODE("n1", "a") "], bound: [{node: n1, count: 1, owner: rs}],"
-                " pods: [{count: 4, owner: rs}]}");
+                                            " pods: [{count: 4, owner: rs}]}");
     w.f->opt.max_share_permyriad = 3000; /* 2 of 5 */
     ck_assert_str_eq(w_outcome(&w, w_place(&w)), "?=3 a=1 | 2 claims | 1 on nodes");
     w_done(&w);
