@@ -116,6 +116,8 @@ $(BUILD)/karp-sim: $(BUILD)/obj/tests/sim/karp_sim.o $(BUILD)/libsim.a $(BUILD)/
 	$(call link,$(LIBS))
 $(BUILD)/karp-ec2: $(BUILD)/obj/tests/sim/karp_ec2.o $(BUILD)/obj/tests/sim/ec2_http.o $(BUILD)/libsim.a $(COMMON_A)
 	$(call link,$(LIBS))
+$(BUILD)/karp-bench: $(BUILD)/obj/tests/bench/karp_bench.o $(BUILD)/libcmd.a $(COMMON_A)
+	$(call link,$(CMD_LIBS))
 
 # ---- tests ----------------------------------------------------------------------------------------
 UNIT_SRC := $(call src,tests/unit)
@@ -186,6 +188,10 @@ format:
 
 ## bench        ratios side by side in one run
 bench: bench-e2e
+
+## karp-bench   build/karp-bench, which times the decision core by itself on files
+.PHONY: karp-bench
+karp-bench: $(BUILD)/karp-bench
 
 ## bench-e2e    ours and upstream's KWOK build alternately on one control plane
 bench-e2e:

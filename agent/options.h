@@ -23,6 +23,7 @@ struct agent_options {
     const char *ns; /* --namespace: where the agent lives (karp) */
     int64_t registration_timeout_ns;
     int64_t max_launches_per_min; /* --max-launches-per-minute (60) */
+    uint32_t max_share_permyriad; /* --max-share, 0 = unset */
     int64_t max_cost_pusd_h;      /* --max-cost-per-hour, PRICE_UNKNOWN = unset */
 
     /* Karpenter's */

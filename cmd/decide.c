@@ -378,7 +378,7 @@ static int add_pools(struct decider *d, struct snapshot_in *in)
 
 /* ---- the decision ---------------------------------------------------------------------------- */
 
-static void options_of(const struct cmd_opts *o, struct sched_options *ret)
+static int options_of(const struct cmd_opts *o, struct sched_options *ret, struct err *reterr)
 {
     sched_options_default(ret);
     ret->max_units = DECIDE_MAX_UNITS;
@@ -391,6 +391,32 @@ static void options_of(const struct cmd_opts *o, struct sched_options *ret)
     if (str_eq(o->min_values_policy, "BestEffort")) {
         ret->min_values = MIN_VALUES_BEST_EFFORT;
     }
+    if (o->max_share && !sched_parse_share(o->max_share, &ret->max_share_permyriad)) {
+        return err_set(reterr, ERR_INVALID,
+                       "invalid argument \"%s\" for \"--max-share\" flag: must be a share from 1%% "
+                       "to 100%%",
+                       o->max_share);
+    }
+    return 0;
+}
+
+#define ALL(kind, T) (const struct T *const *)w->lists[kind].v
+
+/* What placing looks at beside nodes and pods. */
+static void add_rest(struct world *w, struct snapshot_in *in)
+{
+    in->bound = in->pods;
+    in->n_bound = in->n_pods;
+    in->namespaces = ALL(KIND_NAMESPACE, namespace);
+    in->n_namespaces = (uint32_t)world_n(w, KIND_NAMESPACE);
+    in->pvcs = ALL(KIND_PERSISTENT_VOLUME_CLAIM, pvc);
+    in->n_pvcs = (uint32_t)world_n(w, KIND_PERSISTENT_VOLUME_CLAIM);
+    in->pvs = ALL(KIND_PERSISTENT_VOLUME, pv);
+    in->n_pvs = (uint32_t)world_n(w, KIND_PERSISTENT_VOLUME);
+    in->storage_classes = ALL(KIND_STORAGE_CLASS, storage_class);
+    in->n_storage_classes = (uint32_t)world_n(w, KIND_STORAGE_CLASS);
+    in->csi_nodes = ALL(KIND_CSI_NODE, csi_node);
+    in->n_csi_nodes = (uint32_t)world_n(w, KIND_CSI_NODE);
 }
 
 /* The pods that are not bound. */
@@ -428,7 +454,10 @@ static int build(struct decider *d)
         return -1;
     }
     struct sched_options options;
-    options_of(d->c->o, &options);
+    if (options_of(d->c->o, &options, d->err) != 0) {
+        return -1;
+    }
+    add_rest(w, &in); /* bound are all, whoever is to be placed */
     if (d->which == DECIDE_UNBOUND) {
         only_unbound(d, &in);
     }

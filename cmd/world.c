@@ -49,6 +49,21 @@ static void object_free(struct world *w, enum kube_kind k, void *o)
     case KIND_EC2_NODE_CLASS:
         decode_nodeclass_free(o);
         return;
+    case KIND_NAMESPACE:
+        decode_namespace_free(o);
+        return;
+    case KIND_PERSISTENT_VOLUME_CLAIM:
+        decode_pvc_free(o);
+        return;
+    case KIND_PERSISTENT_VOLUME:
+        decode_pv_free(o);
+        return;
+    case KIND_STORAGE_CLASS:
+        decode_storage_class_free(o);
+        return;
+    case KIND_CSI_NODE:
+        decode_csi_node_free(o);
+        return;
     default: /* in the arena */
         return;
     }
@@ -261,6 +276,16 @@ static void *decode_object(struct world *w, enum kube_kind k, const json_t *o, s
         return decode_nodeclaim(w->decoder, o, err);
     case KIND_EC2_NODE_CLASS:
         return decode_nodeclass(w->decoder, o, err);
+    case KIND_NAMESPACE:
+        return decode_namespace(w->decoder, o, err);
+    case KIND_PERSISTENT_VOLUME_CLAIM:
+        return decode_pvc(w->decoder, o, err);
+    case KIND_PERSISTENT_VOLUME:
+        return decode_pv(w->decoder, o, err);
+    case KIND_STORAGE_CLASS:
+        return decode_storage_class(w->decoder, o, err);
+    case KIND_CSI_NODE:
+        return decode_csi_node(w->decoder, o, err);
     case KIND_LEASE:
         return str_eq(jsonx_str(o, "metadata.name"), WORLD_LEASE) ? read_lease(w, o) : NULL;
     case KIND_DISRUPTION_REQUEST:

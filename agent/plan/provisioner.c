@@ -11,6 +11,7 @@
 #include "common/base/alloc.h"
 #include "common/base/jsonx.h"
 #include "common/base/map.h"
+#include "common/base/str.h"
 #include "common/core/sched.h"
 #include "order.h"
 #include "poolgate.h"
@@ -43,6 +44,9 @@ struct provisioner {
     size_t n_orders, sent, in_flight;
     struct create creates[PROVISION_CREATES_MAX];
     struct metric_family *created;
+    /* UIDs of pods that the last decision did not get to, sorted */
+    char **first;
+    uint32_t n_first;
 };
 
 static void kick(void *arg);
@@ -113,6 +117,18 @@ static void on_node(void *arg, const char *key, const void *before, const void *
     }
 }
 
+/* A pod may have waited for it. */
+static void on_volume(void *arg, const char *key, const void *before, const void *now)
+{
+    struct provisioner *p = arg;
+    const struct pvc *is = now;
+    (void)key;
+    (void)before;
+    if (is && map_count(store_provisionable(p->rt->store)) > 0) {
+        batch_trigger(p->batch, is->m.uid);
+    }
+}
+
 static bool pool_ready(const struct nodepool *np)
 {
     return np && condition_true(&np->conditions, "Ready");
@@ -148,6 +164,38 @@ static void leave_out_planned(struct provisioner *p, struct snapshot_in *in)
     }
     in->pods = pods;
     in->n_pods = n;
+}
+
+/* What no decision may put beside its pods. */
+static void add_planned(struct provisioner *p, struct snapshot_in *in)
+{
+    in->planned = intents_all(p->rt->intents, &p->mem, &in->n_planned);
+    in->first = (const char *const *)p->first;
+    in->n_first = p->n_first;
+}
+
+static void forget_first(struct provisioner *p)
+{
+    for (uint32_t i = 0; i < p->n_first; i++) {
+        free(p->first[i]);
+    }
+    free(p->first);
+    p->first = NULL;
+    p->n_first = 0;
+}
+
+/* Pods that the decision did not get to come first in the next one. */
+static void remember_first(struct provisioner *p, const struct sched_result *r)
+{
+    forget_first(p);
+    if (r->n_undecided == 0) {
+        return;
+    }
+    p->first = NEW_N(char *, r->n_undecided);
+    for (uint32_t i = 0; i < r->n_undecided; i++) {
+        p->first[p->n_first++] = xstrdup(r->undecided[i]->m.uid);
+    }
+    qsort(p->first, p->n_first, sizeof(*p->first), str_qsort_cmp);
 }
 
 static const char *target_name(const struct snapshot_node *n)
@@ -213,9 +261,8 @@ static void finish(struct provisioner *p)
     provision_report_result(p->report, &p->snap, r, now_of(p) - p->begun_ns);
     apply_existing(p, r);
     make_orders(p, r);
-    if (r->n_undecided) {
-        p->wanted = true;
-    }
+    p->wanted = p->wanted || r->n_undecided > 0;
+    remember_first(p, r);
     end_decision(p);
 }
 
@@ -243,6 +290,7 @@ static void begin(struct provisioner *p)
     store_freeze(p->rt->store);
     store_snapshot_in(p->rt->store, &p->mem, &in);
     leave_out_planned(p, &in);
+    add_planned(p, &in);
     poolgate_pools(p->rt, &p->mem, brake_launches_left(p->brake), &in);
     snapshot_build(&p->mem, &in, &p->snap);
     p->stage = STAGE_DECIDING;
@@ -257,6 +305,7 @@ static void begin(struct provisioner *p)
     o.preference = p->rt->opt->preference;
     o.min_values = p->rt->opt->min_values;
     o.max_types = PROVISION_TYPES_MAX;
+    o.max_share_permyriad = p->rt->opt->max_share_permyriad;
     o.record_reasons = true;
     p->sched = sched_begin(&p->mem, &p->snap, &o);
     slice(p);
@@ -362,6 +411,7 @@ struct provisioner *provisioner_new(struct runtime *rt)
     store_subscribe(rt->store, STORE_POD, on_pod, p);
     store_subscribe(rt->store, STORE_NODE, on_node, p);
     store_subscribe(rt->store, STORE_POOL, on_pool, p);
+    store_subscribe(rt->store, STORE_PVC, on_volume, p);
     return p;
 }
 
@@ -384,6 +434,7 @@ void provisioner_free(struct provisioner *p)
         arena_done(&p->mem);
         store_thaw(p->rt->store);
     }
+    forget_first(p);
     provision_report_free(p->report);
     brake_free(p->brake);
     batch_free(p->batch);

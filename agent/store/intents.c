@@ -197,6 +197,24 @@ struct resources intents_requests(struct intents *it, const char *target, struct
     return sum;
 }
 
+const struct snapshot_planned *intents_all(struct intents *it, struct arena *a, uint32_t *ret_n)
+{
+    struct snapshot_planned *v = ARENA_NEW_N(a, struct snapshot_planned, map_count(it->pods));
+    uint32_t n = 0;
+    for (MAP_EACH(it->targets, e)) {
+        const char *name = arena_strdup(a, map_key(e));
+        struct target *t = target_alive(it, name);
+        for (const struct map_entry *p = t ? map_first(t->pods) : NULL; p; p = map_next(p)) {
+            const struct pod *pod = pod_by_key(it, map_key(p));
+            if (pod && waits(it, pod)) {
+                v[n++] = (struct snapshot_planned){pod, name};
+            }
+        }
+    }
+    *ret_n = n;
+    return v;
+}
+
 /* ---- what the store tells ----------------------------------------------------------------------
  */
 

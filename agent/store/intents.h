@@ -15,7 +15,7 @@
 #define KARP_AGENT_INTENTS_H
 
 #include "agent/runtime.h"
-#include "common/core/model.h"
+#include "common/core/snapshot.h"
 
 #define INTENTS_MAX 500000
 
@@ -31,6 +31,8 @@ bool intents_planned(struct intents *it, const struct pod *p);
 uint32_t intents_expected(struct intents *it, const char *target);
 /* Their requests in sum, in a. */
 struct resources intents_requests(struct intents *it, const char *target, struct arena *a);
+/* Every pod with a living intent and its target, in a. */
+const struct snapshot_planned *intents_all(struct intents *it, struct arena *a, uint32_t *ret_n);
 /* How long an initialized target is waited for: as Karpenter's nomination window. */
 int64_t intents_window_ns(const struct runtime *rt);
 

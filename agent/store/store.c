@@ -23,6 +23,12 @@ _Static_assert(offsetof(struct nodeclaim, m) == offsetof(struct head, m), "model
 _Static_assert(offsetof(struct nodepool, m) == offsetof(struct head, m), "model: meta is second");
 _Static_assert(offsetof(struct nodeclass, m) == offsetof(struct head, m), "model: meta is second");
 _Static_assert(offsetof(struct daemonset, m) == offsetof(struct head, m), "model: meta is second");
+_Static_assert(offsetof(struct namespace, m) == offsetof(struct head, m), "model: meta is second");
+_Static_assert(offsetof(struct pvc, m) == offsetof(struct head, m), "model: meta is second");
+_Static_assert(offsetof(struct pv, m) == offsetof(struct head, m), "model: meta is second");
+_Static_assert(offsetof(struct storage_class, m) == offsetof(struct head, m),
+               "model: meta is second");
+_Static_assert(offsetof(struct csi_node, m) == offsetof(struct head, m), "model: meta is second");
 
 static const struct kind_row {
     const char *name;
@@ -36,6 +42,11 @@ static const struct kind_row {
     [STORE_POOL] = {"NodePool", KIND_NODE_POOL, false, STORE_MAX_OBJECTS},
     [STORE_CLASS] = {"EC2NodeClass", KIND_EC2_NODE_CLASS, false, STORE_MAX_OBJECTS},
     [STORE_DAEMONSET] = {"DaemonSet", KIND_DAEMON_SET, true, STORE_MAX_OBJECTS},
+    [STORE_NAMESPACE] = {"Namespace", KIND_NAMESPACE, false, STORE_MAX_OBJECTS},
+    [STORE_PVC] = {"PersistentVolumeClaim", KIND_PERSISTENT_VOLUME_CLAIM, true, STORE_MAX_PODS},
+    [STORE_PV] = {"PersistentVolume", KIND_PERSISTENT_VOLUME, false, STORE_MAX_PODS},
+    [STORE_STORAGE_CLASS] = {"StorageClass", KIND_STORAGE_CLASS, false, STORE_MAX_OBJECTS},
+    [STORE_CSI_NODE] = {"CSINode", KIND_CSI_NODE, false, STORE_MAX_OBJECTS},
 };
 
 static void *decode(struct decoder *d, enum store_kind kind, const json_t *o, struct err *reterr)
@@ -53,6 +64,16 @@ static void *decode(struct decoder *d, enum store_kind kind, const json_t *o, st
         return decode_nodeclass(d, o, reterr);
     case STORE_DAEMONSET:
         return decode_daemonset(d, o, reterr);
+    case STORE_NAMESPACE:
+        return decode_namespace(d, o, reterr);
+    case STORE_PVC:
+        return decode_pvc(d, o, reterr);
+    case STORE_PV:
+        return decode_pv(d, o, reterr);
+    case STORE_STORAGE_CLASS:
+        return decode_storage_class(d, o, reterr);
+    case STORE_CSI_NODE:
+        return decode_csi_node(d, o, reterr);
     case STORE_KINDS:
         break;
     }
@@ -79,6 +100,21 @@ static void object_free(struct decoder *d, enum store_kind kind, void *object)
         break;
     case STORE_DAEMONSET:
         decode_daemonset_free(d, object);
+        break;
+    case STORE_NAMESPACE:
+        decode_namespace_free(object);
+        break;
+    case STORE_PVC:
+        decode_pvc_free(object);
+        break;
+    case STORE_PV:
+        decode_pv_free(object);
+        break;
+    case STORE_STORAGE_CLASS:
+        decode_storage_class_free(object);
+        break;
+    case STORE_CSI_NODE:
+        decode_csi_node_free(object);
         break;
     case STORE_KINDS:
         store_usage_free(object);

@@ -1,10 +1,11 @@
 /*
  * store.h - the agent's picture of the cluster: projected objects, kept by reflectors.
  *
- * One reflector per kind (Pod, Node, NodeClaim, NodePool, EC2NodeClass, DaemonSet). Objects are
- * core/model.h structs, decoded once, replaced whole, owned here; parsed JSON is never kept. The
- * answer to an own write enters before the writer's done (gate observer); a watch event older than
- * what the store has is dropped (resourceVersions compare as integers).
+ * One reflector per kind (Pod, Node, NodeClaim, NodePool, EC2NodeClass, DaemonSet; and what
+ * placing looks at beside them: Namespace, PersistentVolumeClaim, PersistentVolume, StorageClass,
+ * CSINode). Objects are core/model.h structs, decoded once, replaced whole, owned here; parsed JSON
+ * is never kept. The answer to an own write enters before the writer's done (gate observer); a
+ * watch event older than what the store has is dropped (resourceVersions compare as integers).
  *
  * While a decision is open (store_freeze) replaced objects go to a limbo list and are freed at the
  * thaw: pointers taken after the freeze stay good.
@@ -34,6 +35,11 @@ enum store_kind {
     STORE_POOL,
     STORE_CLASS,
     STORE_DAEMONSET,
+    STORE_NAMESPACE,
+    STORE_PVC,
+    STORE_PV,
+    STORE_STORAGE_CLASS,
+    STORE_CSI_NODE,
     STORE_KINDS
 };
 
@@ -93,7 +99,8 @@ bool store_ours(const struct class_ref *ref);
 bool store_leaving(const struct store *s, const struct node *n);
 
 /* Fills a snapshot_in with arrays in a (nodes, usage, claims of ours, daemonsets, pods: those that
- * are provisionable and those to be moved from nodes that leave); the caller adds pools
+ * are provisionable and those to be moved from nodes that leave, what is bound, volumes and
+ * namespaces); the caller adds pools
  * (cloud_pools) and freezes the store around its use. */
 void store_snapshot_in(const struct store *s, struct arena *a, struct snapshot_in *ret);
 

@@ -161,6 +161,7 @@ static void pod_enter(struct store *s, const char *key, const struct pod *p)
             np->box = usage_new();
             map_put(s->pods_by_node, p->node_name, np, NULL);
         }
+        s->n_bound += !map_has(np->pods, key);
         map_put(np->pods, key, (void *)(uintptr_t)p, NULL);
         usage_dirty(s, np);
     }
@@ -176,7 +177,7 @@ static void pod_leave(struct store *s, const char *key, const struct pod *p)
     if (!np) {
         return;
     }
-    map_del(np->pods, key);
+    s->n_bound -= map_del(np->pods, key) != NULL;
     usage_dirty(s, np);
     if (map_count(np->pods) == 0) {
         map_del(s->pods_by_node, p->node_name);

@@ -67,6 +67,7 @@ struct store {
     struct watch_env env;
     struct kind_store kinds[STORE_KINDS];
     struct map *pods_by_node, *provisionable;
+    size_t n_bound;                                           /* pods in pods_by_node */
     struct map *claims_by_pid, *claims_by_uid, *nodes_by_pid; /* of buckets */
     struct map *nominations;
     unsigned frozen;

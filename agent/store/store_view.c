@@ -130,12 +130,37 @@ static void add_pods(const struct store *s, struct arena *a, struct snapshot_in 
     ret->pods = pods;
 }
 
+/* What topology and volumes count: every pod on a node. */
+static void add_bound(const struct store *s, struct arena *a, struct snapshot_in *ret)
+{
+    const struct pod **bound = ARENA_NEW_N(a, const struct pod *, s->n_bound);
+    for (MAP_EACH(s->pods_by_node, e)) {
+        const struct node_pods *np = map_value(e);
+        for (MAP_EACH(np->pods, p)) {
+            bound[ret->n_bound++] = map_value(p);
+        }
+    }
+    ret->bound = bound;
+}
+
+#define ALL(kind, T, n) (const struct T *const *)array_of(a, s->kinds[kind].objects, n)
+
+static void add_volumes(const struct store *s, struct arena *a, struct snapshot_in *ret)
+{
+    ret->namespaces = ALL(STORE_NAMESPACE, namespace, &ret->n_namespaces);
+    ret->pvcs = ALL(STORE_PVC, pvc, &ret->n_pvcs);
+    ret->pvs = ALL(STORE_PV, pv, &ret->n_pvs);
+    ret->storage_classes = ALL(STORE_STORAGE_CLASS, storage_class, &ret->n_storage_classes);
+    ret->csi_nodes = ALL(STORE_CSI_NODE, csi_node, &ret->n_csi_nodes);
+}
+
 void store_snapshot_in(const struct store *s, struct arena *a, struct snapshot_in *ret)
 {
     *ret = (struct snapshot_in){.now_ns = clock_wall(s->rt->clock), .syms = s->rt->syms};
     add_nodes(s, a, ret);
     add_claims(s, a, ret);
     add_pods(s, a, ret);
-    ret->daemonsets = (const struct daemonset *const *)array_of(
-        a, s->kinds[STORE_DAEMONSET].objects, &ret->n_daemonsets);
+    ret->daemonsets = ALL(STORE_DAEMONSET, daemonset, &ret->n_daemonsets);
+    add_bound(s, a, ret);
+    add_volumes(s, a, ret);
 }

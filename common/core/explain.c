@@ -247,6 +247,9 @@ static struct reason node_label(struct sched *s, const struct snapshot_node *n,
         const struct req *want = reqset_get(&ask->reqs, keys[i]);
         struct reqset one = {want, 1};
         if (!want_met(s->a, s->syms, &n->labels, &one)) {
+            /* A place that only the volumes ask for. */
+            bool volume = ask->volume_reqs && reqset_get(ask->volume_reqs, keys[i]);
+            r.code = volume ? REASON_VolumeZone : REASON_Requirement;
             r.key = keys[i];
             r.want = want;
             r.have = reqset_get(&n->labels, keys[i]);
@@ -264,9 +267,10 @@ static struct reason node_reason(struct sched *s, const struct sched_node *n,
 {
     const struct pod_class *cls = k->cls;
     if (ask->impossible) {
-        return plain(REASON_Requirement);
+        return plain(ask->volume_conflict ? REASON_VolumeZone : REASON_Requirement);
     }
-    if (sched_node_takes(s, n, k, ask)) {
+    bool for_good;
+    if (sched_node_takes(s, n, k, ask, &for_good)) {
         return plain(REASON_NONE);
     }
     struct reason r = plain(REASON_Taint);
@@ -277,11 +281,25 @@ static struct reason node_reason(struct sched *s, const struct sched_node *n,
     if (!want_met(s->a, s->syms, &n->in->labels, &ask->reqs)) {
         return node_label(s, n->in, ask);
     }
+    int64_t volumes, most;
+    const char *driver = sched_volume_over_node(s, n, k->volume, &volumes, &most);
+    if (driver != NULL) {
+        r = plain(REASON_VolumeLimit);
+        r.text = arena_printf(s->a, "%lld volumes of %s, the most is %lld", (long long)volumes,
+                              driver, (long long)most);
+        return r;
+    }
     const struct host_port *port =
         hostports_clash(cls->host_ports, cls->n_host_ports, n->ports, n->n_ports);
     if (port != NULL) {
         r = plain(REASON_HostPort);
         r.text = hostport_text(s->a, port);
+        return r;
+    }
+    const struct topo_use *rule = sched_topo_node(s, k->topo, &ask->level, n, &for_good);
+    if (rule != NULL) {
+        r = plain(REASON_NONE);
+        sched_topo_reason(s, rule, &r);
         return r;
     }
     r = plain(REASON_Resources);

@@ -2,7 +2,7 @@
 #include "want.h"
 
 /* Rules that contradict each other leave a label that must be there no value. */
-static bool possible(const struct reqset *set)
+bool want_possible(const struct reqset *set)
 {
     for (uint32_t i = 0; i < set->n; i++) {
         if (req_is_empty(&set->v[i]) && !req_negative(&set->v[i])) {
@@ -26,7 +26,7 @@ bool want_build(struct arena *a, const struct symtab *t, const struct pod_class 
             *ret = reqset_merge(a, t, ret, &terms[i]->reqs);
         }
     }
-    return possible(ret);
+    return want_possible(ret);
 }
 
 bool want_any_host(const struct req *host)

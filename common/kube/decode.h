@@ -63,6 +63,17 @@ void decode_nodepool_free(struct nodepool *p);
 struct nodeclass *decode_nodeclass(struct decoder *d, const json_t *o, struct err *reterr);
 void decode_nodeclass_free(struct nodeclass *c);
 
+struct pvc *decode_pvc(struct decoder *d, const json_t *o, struct err *reterr);
+void decode_pvc_free(struct pvc *v);
+struct pv *decode_pv(struct decoder *d, const json_t *o, struct err *reterr);
+void decode_pv_free(struct pv *v);
+struct storage_class *decode_storage_class(struct decoder *d, const json_t *o, struct err *reterr);
+void decode_storage_class_free(struct storage_class *c);
+struct csi_node *decode_csi_node(struct decoder *d, const json_t *o, struct err *reterr);
+void decode_csi_node_free(struct csi_node *n);
+struct namespace *decode_namespace(struct decoder *d, const json_t *o, struct err *reterr);
+void decode_namespace_free(struct namespace *n);
+
 /*
  * Effective requests of a pod as kube-scheduler counts them: per resource
  * max(sum of containers + restartable init containers, the dearest moment of initialization), pod

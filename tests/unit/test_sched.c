@@ -1175,32 +1175,6 @@ static void set_resource_claim(struct fix *f UNUSED, struct pod_class *cls)
     cls->hard = HARD_RESOURCE_CLAIM | HARD_VOLUME;
 }
 
-static void set_volume(struct fix *f UNUSED, struct pod_class *cls)
-{
-    cls->hard = HARD_VOLUME | HARD_TOPOLOGY_SPREAD;
-}
-
-static void set_affinity(struct fix *f UNUSED, struct pod_class *cls)
-{
-    cls->hard = HARD_POD_AFFINITY;
-}
-
-static void set_anti_affinity(struct fix *f UNUSED, struct pod_class *cls)
-{
-    cls->hard = HARD_POD_ANTI_AFFINITY | HARD_TOPOLOGY_SPREAD;
-}
-
-static void set_spread(struct fix *f UNUSED, struct pod_class *cls)
-{
-    cls->hard = HARD_TOPOLOGY_SPREAD;
-}
-
-static void set_spread_and_taint(struct fix *f, struct pod_class *cls)
-{
-    set_spread(f, cls);
-    set_taint(f, cls);
-}
-
 static void set_unknown_resource(struct fix *f, struct pod_class *cls)
 {
     struct res_ext *ext = ARENA_NEW(&f->a, struct res_ext);
@@ -1262,11 +1236,6 @@ static const struct refusal_case {
     {set_two_terms_back, REASON_Resources, "short of 60m cpu (1960m > 1900m of c.large)"},
     {set_resource_claim, REASON_ResourceClaim,
      "asks for a ResourceClaim: this version does not place pods that ask for it"},
-    {set_volume, REASON_Volume, NULL},
-    {set_affinity, REASON_PodAffinity, NULL},
-    {set_anti_affinity, REASON_PodAntiAffinity, NULL},
-    {set_spread, REASON_TopologySpread, NULL},
-    {set_spread_and_taint, REASON_Taint, NULL},
     {set_unknown_resource, REASON_ResourceUnknown,
      "resource example.com/fuse is provided by no instance type of the pool"},
     {set_large, REASON_Resources,

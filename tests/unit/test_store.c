@@ -12,6 +12,11 @@ static const char *const paths[] = {
     "/apis/karpenter.sh/v1/nodepools?",
     "/apis/karpenter.k8s.aws/v1/ec2nodeclasses?",
     "/apis/apps/v1/daemonsets?",
+    "/api/v1/namespaces?",
+    "/api/v1/persistentvolumeclaims?",
+    "/api/v1/persistentvolumes?",
+    "/apis/storage.k8s.io/v1/storageclasses?",
+    "/apis/storage.k8s.io/v1/csinodes?",
 };
 
 struct rig {
