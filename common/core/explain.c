@@ -263,7 +263,7 @@ static struct reason node_label(struct sched *s, const struct snapshot_node *n,
  * or of volumes, which the pools' reasons name. */
 static struct reason node_reason(struct sched *s, const struct sched_node *n,
                                  const struct sched_class *k, const struct sched_ask *ask,
-                                 enum reason_code other)
+                                 const struct reason *other)
 {
     const struct pod_class *cls = k->cls;
     if (ask->impossible) {
@@ -306,7 +306,7 @@ static struct reason node_reason(struct sched *s, const struct sched_node *n,
     if (resources_shortage(s->syms, &cls->requests, &n->free, &r.short_of)) {
         return r;
     }
-    return plain(other);
+    return *other;
 }
 
 static struct reason shut_reason(const struct snapshot_node *n)
@@ -365,11 +365,14 @@ static void group_add(struct sched *s, struct groups *g, const struct snapshot_n
 
 /* Of the last ways the one that gets furthest at this node. */
 static void node_explain(struct sched *s, const struct sched_node *n, struct sched_class *k,
-                         enum reason_code other, struct groups *g)
+                         const struct reason *other, struct groups *g)
 {
     struct reason best = plain(REASON_NONE);
     for (uint32_t i = k->n_asks - k->n_required; i < k->n_asks; i++) {
         struct reason one = node_reason(s, n, k, sched_ask(s, k, i), other);
+        if (one.code == REASON_NONE) {
+            one = *other; /* room, but the pod is refused wherever it asks */
+        }
         if (one.code == REASON_NONE) {
             return;
         }
@@ -394,7 +397,7 @@ static bool group_before(const struct explain_nodes *x, const struct explain_nod
                                 : strcmp(x->nearest->name, y->nearest->name) < 0;
 }
 
-static void nodes_explain(struct sched *s, struct sched_class *k, enum reason_code other,
+static void nodes_explain(struct sched *s, struct sched_class *k, const struct reason *other,
                           struct explanation *ret)
 {
     struct groups g = {NULL, 0, 0};
@@ -464,16 +467,19 @@ static void pools_explain(struct sched *s, struct sched_class *k, const struct s
     ret->n_pools = s->n_pools;
 }
 
-/* A constraint that only the pools' reasons can name. */
-static enum reason_code other_reason(const struct explanation *e)
+/* A constraint of the pod itself or between pods, as the pools' reasons name it. */
+static struct reason other_reason(const struct explanation *e, const struct sched_refusal *r)
 {
-    for (uint32_t i = 0; i < e->n_pools; i++) {
+    if (r != NULL && (r->reason.code == REASON_ResourceClaim || r->reason.code == REASON_Volume)) {
+        return r->reason;
+    }
+    for (uint32_t i = 0; r != NULL && i < e->n_pools; i++) {
         enum reason_code c = e->pools[i].reason.code;
         if (c == REASON_ResourceClaim || (c >= REASON_Volume && c <= REASON_MaxShare)) {
-            return c;
+            return e->pools[i].reason;
         }
     }
-    return REASON_TopologySpread;
+    return plain(REASON_NONE);
 }
 
 uint32_t explain_class(const struct sched *s, uint32_t pod)
@@ -490,7 +496,8 @@ void explain_pod(struct sched *s, uint32_t pod, struct explanation *ret)
     const struct sched_refusal *r = refusal_of(s, s->snap->pods[pod]);
     *ret = (struct explanation){.pod = s->snap->pods[pod]};
     pools_explain(s, k, r, ret);
-    nodes_explain(s, k, other_reason(ret), ret);
+    struct reason other = other_reason(ret, r);
+    nodes_explain(s, k, &other, ret);
     if (r != NULL) {
         ret->reason = r->reason;
     }

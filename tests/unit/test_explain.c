@@ -93,6 +93,10 @@ static const struct {
     {NODE("n1", "2", "") POD("  nodeSelector: {kubernetes.io/arch: arm64}\n" ASKS("1", "1Gi")),
      "NoPool", "", "", "", "Requirement 1 n1"},
     {NODE("n1", "2", "") POD(ASKS("1", "1Gi")), "FitsExisting", "", "", "", ""},
+    /* room everywhere, and a pod that is refused whatever the place */
+    {NODE("n1", "2", "") POOL("a", "", "")
+         POD("  resourceClaims: [{name: gpu}]\n" ASKS("1", "1Gi")),
+     "ResourceClaim", "a ResourceClaim", "ResourceClaim 0", "", "ResourceClaim 1 n1"},
     /* pod level */
     {POOL("a", "", "") POD("  schedulingGates: [{name: g}]\n" ASKS("1", "1Gi")), "Gated",
      "a Schedulable", "PoolNotReady 4, Resources 4, Offering 4", "", ""},
