@@ -193,6 +193,49 @@ START_TEST(test_one_truth)
 }
 END_TEST
 
+/* The --set that explain proposes against a limit gives the pod its home. */
+static const char *const limited[] = {
+    POOL("a", "  limits: {cpu: \"3\"}\n", "") POD(ASKS("3", "1Gi")),
+    POOL("a", "  limits: {cpu: 100m, memory: 1Gi}\n", "") POD(ASKS("7", "9Gi")),
+    POOL("a", "  limits: {nodes: \"0\"}\n", "") POD(ASKS("3", "1Gi")),
+};
+
+START_TEST(test_advice_helps)
+{
+    static const char before[] = "kubectl karp simulate --set ";
+    char cluster[64], catalog[64], set[256];
+    cmdrun_file(cluster, limited[_i]);
+    cmdrun_file(catalog, types);
+    const char *args[16] = {"pod",       "p",     "--snapshot", cluster,
+                            "--catalog", catalog, "-ojson",     NULL};
+    json_t *one = cmdrun_json(&cmd_explain_info, args);
+    const char *advice = json_string_value(json_array_get(jsonx_arr(one, "advice"), 1));
+    ck_assert_msg(advice && str_starts(advice, before), "%s", advice ? advice : "none");
+    snprintf(set, sizeof(set), "%s", advice + strlen(before));
+    size_t n = 7;
+    char *rest = NULL;
+    for (char *word = strtok_r(set, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+        size_t len = strlen(word);
+        if (str_eq(word, "--set")) {
+            continue;
+        }
+        if (word[0] == '\'') {
+            word[len - 1] = '\0';
+            word++;
+        }
+        args[n++] = "--set";
+        args[n++] = word;
+    }
+    json_t *plan = cmdrun_json(&cmd_simulate_info, args + 2);
+    ck_assert_int_eq(jsonx_int(plan, "summary.unschedulable", -1), 0);
+    ck_assert_int_eq(jsonx_int(plan, "summary.placedOnNew", -1), 1);
+    json_decref(one);
+    json_decref(plan);
+    unlink(cluster);
+    unlink(catalog);
+}
+END_TEST
+
 /* ---- refusals as one text -------------------------------------------------------------------- */
 
 #define POOLS_MAX 64
@@ -278,4 +321,5 @@ START_TEST(test_refusal_is_short)
 END_TEST
 
 UNIT_MAIN("explain", UNIT_CASES(test_explanations, rows), UNIT_CASES(test_one_truth, rows),
-          UNIT_CASES(test_refusal_text, texts), {"test_refusal_is_short", test_refusal_is_short, 2})
+          UNIT_CASES(test_advice_helps, limited), UNIT_CASES(test_refusal_text, texts),
+          {"test_refusal_is_short", test_refusal_is_short, 2})
