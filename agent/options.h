@@ -31,7 +31,7 @@ struct agent_options {
     const char *interruption_queue;
     const char *lease_name, *lease_ns; /* --leader-election-name, --leader-election-namespace */
     bool leader_election;
-    bool isolated_vpc, eks_control_plane, disable_dry_run;
+    bool isolated_vpc, eks_control_plane, disable_dry_run, disable_state_metrics;
     int32_t vm_overhead_permyriad, reserved_enis;
     int64_t batch_idle_ns, batch_max_ns;
     enum preference_policy preference;

@@ -13,6 +13,8 @@
 #include "common/kube/client.h"
 
 #define PUBLISH_ARENA_MAX ((size_t)16 << 20)
+#define RESTORE_LOOK_NS (NS_PER_S / 2) /* ahead of the first decision */
+#define RESTORE_TRIES 15u              /* nothing waits for what cannot be read */
 
 static const char *const attention_codes[] = {"ClockSkew", "GarbageCollectionHalted", "LaunchBrake",
                                               "PriceSuspect"};
@@ -28,6 +30,8 @@ struct publish {
     int64_t written_ns; /* monotonic; 0 = never */
     bool pending;       /* content has not reached the server yet */
     bool complained;
+    bool restored;       /* the object of a process before us has been read */
+    unsigned read_tries; /* at most RESTORE_TRIES */
     char catalog_hash[SHA256_HEX];
 };
 
@@ -105,6 +109,58 @@ static json_t *content_json(struct publish *p)
     return o;
 }
 
+/* ---- what was there before --------------------------------------------------------------------
+ */
+
+static void restore_stockout(struct publish *p, const json_t *o)
+{
+    struct stockout s = {.type = jsonx_str(o, "instanceType"),
+                         .zone = jsonx_str(o, "zone"),
+                         .code = jsonx_str_or(o, "code", "")};
+    const char *until = jsonx_str_or(o, "until", ""), *ct = jsonx_str(o, "capacityType");
+    if (!s.type || !s.zone || !timefmt_parse_rfc3339(until, &s.until_ns)) {
+        return;
+    }
+    for (int i = 0; i < CT_COUNT; i++) {
+        if (str_eq(ct, capacity_name((enum capacity_type)i))) {
+            s.ct = (enum capacity_type)i;
+            cloud_stockout_restore(p->rt->cloud, &s);
+        }
+    }
+}
+
+static void restore(struct publish *p, const json_t *cm)
+{
+    const char *text = json_string_value(json_object_get(jsonx_obj(cm, "data"), "facts.json"));
+    AUTO_JSON json_t *facts =
+        text ? jsonx_parse(text, strlen(text), PUBLISH_CONFIG_MAP, NULL) : NULL;
+    const json_t *list = jsonx_arr(facts, "unavailableOfferings");
+    int64_t generation = jsonx_int(facts, "generation", 0);
+    if (generation > 0 && generation < INT64_MAX / 2) {
+        p->generation = generation;
+    }
+    for (size_t i = 0; i < json_array_size(list) && i < PUBLISH_STOCKOUTS_MAX; i++) {
+        restore_stockout(p, json_array_get(list, i));
+    }
+}
+
+static void on_read(void *arg, const struct kube_resp *resp)
+{
+    struct publish *p = arg;
+    p->open = 0;
+    if (resp->err.kind == ERR_NONE && resp->body) {
+        restore(p, resp->body);
+        p->restored = true;
+    } else {
+        p->restored = !err_transient(&resp->err) || ++p->read_tries >= RESTORE_TRIES;
+    }
+}
+
+static void read_before(struct publish *p)
+{
+    p->open = kube_get(&p->client, KIND_CONFIG_MAP, p->rt->opt->ns, PUBLISH_CONFIG_MAP, on_read, p);
+}
+
 /* ---- writing --------------------------------------------------------------------------------- */
 
 static void answered(struct publish *p, const struct kube_resp *resp)
@@ -162,8 +218,13 @@ static void look(void *arg)
 {
     struct publish *p = arg;
     int64_t now_ns = clock_mono(p->rt->clock);
-    timer_set(&p->rt->timers, &p->timer, now_ns + PUBLISH_LOOK_NS, look, p);
+    int64_t pause_ns = p->restored ? PUBLISH_LOOK_NS : RESTORE_LOOK_NS;
+    timer_set(&p->rt->timers, &p->timer, now_ns + pause_ns, look, p);
     if (p->open || !may_write(p)) {
+        return;
+    }
+    if (!p->restored) {
+        read_before(p);
         return;
     }
     AUTO_JSON json_t *content = content_json(p);
@@ -211,5 +272,5 @@ void publish_free(struct publish *p)
 
 void publish_start(struct publish *p)
 {
-    timer_set(&p->rt->timers, &p->timer, clock_mono(p->rt->clock) + PUBLISH_LOOK_NS, look, p);
+    timer_set(&p->rt->timers, &p->timer, clock_mono(p->rt->clock) + RESTORE_LOOK_NS, look, p);
 }

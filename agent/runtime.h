@@ -48,6 +48,11 @@ struct runtime {
     struct err ended_why;
 };
 
+/* This machine's clock is off by more than RUNTIME_SKEW_NS, by the API server's or EC2's: nothing
+ * is done because of an age. */
+#define RUNTIME_SKEW_NS (30 * NS_PER_S)
+bool runtime_clock_skewed(struct runtime *rt);
+
 /* The agent cannot go on: sets ended, logs once. */
 void runtime_end(struct runtime *rt, const struct err *why);
 

@@ -30,7 +30,7 @@ struct lost {
     struct gc *g;
     char *claim, *uid, *instance_id;
     int64_t first_ns; /* of the first by-id answer, 0 = none yet */
-    bool asking;
+    bool asking;      /* EC2, or the API server to delete it */
 };
 
 struct gc {
@@ -135,6 +135,9 @@ static bool too_many(struct gc *g, uint32_t orphans)
 static void collect_orphans(struct gc *g)
 {
     uint32_t n = 0;
+    if (runtime_clock_skewed(g->rt)) {
+        return; /* ages mean nothing */
+    }
     for (uint32_t i = 0; i < g->n; i++) {
         n += is_orphan(g, &g->v[i]);
     }
@@ -172,19 +175,26 @@ static bool node_ready(const struct gc *g, const struct nodeclaim *nc)
 
 static void on_claim_deleted(void *arg, const struct kube_resp *resp)
 {
-    struct gc *g = arg;
-    if (resp->err.kind != ERR_NONE && resp->err.kind != ERR_NOT_FOUND) {
-        log_error(g->rt->log, "cannot delete a NodeClaim without instance", "error", resp->err.msg);
+    struct lost *x = arg;
+    const struct runtime *rt = x->g->rt;
+    const struct nodeclaim *nc = store_claim(rt->store, x->claim);
+    if (resp->err.kind == ERR_NONE && nc) {
+        claim_count_disrupted(x->g->rt, nc, "garbage_collected");
+    } else if (resp->err.kind != ERR_NONE && resp->err.kind != ERR_NOT_FOUND) {
+        log_error(rt->log, "cannot delete a NodeClaim without instance", "NodeClaim", x->claim,
+                  "error", resp->err.msg);
     }
+    lost_drop(x);
 }
 
-static void end_claim(struct gc *g, const struct nodeclaim *nc)
+static void end_claim(struct lost *x, const struct nodeclaim *nc)
 {
+    struct gc *g = x->g;
     const struct kube_delete_opts o = {.uid = nc->m.uid, .grace_s = -1};
     log_info(g->rt->log, "garbage collecting a NodeClaim whose instance is gone", "NodeClaim",
              nc->m.name, "provider-id", nc->provider_id);
-    claim_count_disrupted(g->rt, nc, "garbage_collected");
-    kube_delete(&g->rt->client, KIND_NODE_CLAIM, NULL, nc->m.name, &o, on_claim_deleted, g);
+    x->asking = true;
+    kube_delete(&g->rt->client, KIND_NODE_CLAIM, NULL, nc->m.name, &o, on_claim_deleted, x);
 }
 
 /* The claim that the proof is about, if it still is as it was. */
@@ -212,8 +222,7 @@ static void on_looked(void *arg, const struct err *err, const struct instance *l
     } else if (!x->first_ns) {
         x->first_ns = now_ns;
     } else if (now_ns - x->first_ns >= GC_PROOF_NS) {
-        end_claim(g, nc);
-        lost_drop(x);
+        end_claim(x, nc);
     }
 }
 

@@ -9,7 +9,8 @@
  * has its id or (not yet launched) its claim UID, it has been there longer than GC_YOUNG_NS (an
  * instance whose claim has another one: longer than the launcher waits for late ones), and no Ready
  * Node has its providerID. More than max(1, 5%) of the listed instances at once: nothing is
- * terminated, karp_attention{code="GarbageCollectionHalted"} is set until it is no longer so.
+ * terminated, karp_attention{code="GarbageCollectionHalted"} is set until it is no longer so. Nor
+ * is anything while our clock is off.
  *
  * A registered claim is lost if its instance is not listed, two by-id answers GC_PROOF_NS apart say
  * that EC2 does not know it, and its Node is absent or not Ready. It is deleted.

@@ -97,7 +97,8 @@ bool initialization_step(const struct claim_look *look, enum queue_verdict *ret)
         json_t *patch = json_pack("{s:{s:{s:s}}}", "metadata", "labels",
                                   sym_str(look->rt->syms, L_INITIALIZED), "true");
         struct work w = {look->rt, look->q, look->nc->m.name, NULL, NULL};
-        *ret = work_patch(&w, KIND_NODE, NULL, look->node->m.name, "", patch, NULL);
+        *ret = work_patch(&w, KIND_NODE, NULL, look->node->m.name, "", patch,
+                          look->node->m.resource_version);
         return true;
     }
     cond_set(&e, "Initialized", STATUS_TRUE, NULL, NULL);

@@ -13,6 +13,7 @@
 #include "launchwrite.h"
 
 #define FLIGHTS_MAX STORE_MAX_OBJECTS
+#define ATTEMPTS_MAX INT64_C(1000000000) /* beyond it somebody else has written the annotation */
 
 /* One claim on its way to an instance. */
 struct flight {
@@ -100,7 +101,7 @@ static int64_t attempt_of(const struct nodeclaim *nc)
 {
     const char *text = kvs_get(&nc->m.annotations, ANN_LAUNCH_ATTEMPT);
     int64_t n;
-    return text && str_parse_i64(text, &n) && n > 0 ? n : 1;
+    return text && str_parse_i64(text, &n) && n > 0 && n < ATTEMPTS_MAX ? n : 1;
 }
 
 /* ---- looking by tag ----------------------------------------------------------------------------
@@ -232,13 +233,14 @@ static void no_capacity(struct flight *f, const struct launch_result *r)
              f->message);
 }
 
-/* Nothing was asked. A class that is not ready ends the claim, as in Karpenter; everything else is
- * waited for. */
+/* Nothing was asked. A class that is not ready ends the claim, as in Karpenter (if a process before
+ * us may have launched it, its end looks for the instance); everything else is waited for. */
 static void not_ready(struct flight *f, const struct launch_result *r)
 {
     f->clean = f->was_clean;
+    f->looked = !f->clean; /* what was looked for before the call need not be again */
     f->not_before_ns = mono(f->l) + LAUNCHER_POLL_NS;
-    if (str_eq(r->reason, "NodeClassNotReady") && f->clean) {
+    if (str_eq(r->reason, "NodeClassNotReady")) {
         f->give_up = true;
         f->disrupted = "nodeclass_not_ready";
         log_info(f->l->rt->log, "the class of a NodeClaim is not ready", "NodeClaim", f->name,
@@ -433,6 +435,9 @@ static enum queue_verdict act(struct launcher *l, const struct nodeclaim *nc, st
     if (nc->m.deleted_ns ? f->clean : nc->problem != NULL) {
         return QUEUE_OK;
     }
+    if (!nc->m.deleted_ns && !meta_has_finalizer(&nc->m, FINALIZER_TERMINATION)) {
+        return QUEUE_OK; /* without it a delete would leave the instance behind: lifecycle's turn */
+    }
     if (!f->clean && (!f->looked || f->uncertain || nc->m.deleted_ns)) {
         look_for(f);
     } else {
@@ -463,7 +468,7 @@ static void on_claim(void *arg, const char *key, const void *before, const void 
 {
     struct launcher *l = arg;
     const struct nodeclaim *nc = now;
-    if (nc && !before && !*nc->provider_id && store_ours(&nc->class_ref) &&
+    if (nc && !before && !*nc->provider_id && !nc->m.deleted_ns && store_ours(&nc->class_ref) &&
         store_synced(l->rt->store) && gate_open(l->rt->gate) && !map_has(l->flights, key)) {
         flight_new(l, nc, true);
     }

@@ -21,7 +21,6 @@
 #include "agent/work/queue.h"
 
 #define LAUNCH_TIMEOUT_NS (5 * NS_PER_MIN)
-#define SKEW_MAX_NS (30 * NS_PER_S) /* beyond it nothing is done because of an age */
 
 struct lifecycle;
 struct nodeclaim;

@@ -1,10 +1,11 @@
 /* liveness.c - claims that come to nothing go; see lifecycle.h. */
-#include "agent/cloud/cloud.h"
 #include "agent/store/store.h"
 #include "agent/work/work.h"
 #include "claim.h"
 #include "common/base/timefmt.h"
 #include "lifecycle.h"
+
+#define SKEW_AGAIN_NS (30 * NS_PER_S) /* until the clock is looked at again */
 
 static void on_deleted(void *ctx, const char *key, const struct kube_resp *resp)
 {
@@ -23,9 +24,8 @@ static bool expire(const struct claim_look *look, const char *condition, int64_t
     const struct nodeclaim *nc = look->nc;
     int64_t since_ns = cond_since(&nc->conditions, condition, nc->m.created_ns);
     int64_t left_ns = since_ns + timeout_ns - look->now_ns;
-    int64_t skew_ns = cloud_clock_skew_ns(look->rt->cloud);
-    if (skew_ns > SKEW_MAX_NS || skew_ns < -SKEW_MAX_NS) {
-        left_ns = left_ns > SKEW_MAX_NS ? left_ns : SKEW_MAX_NS;
+    if (runtime_clock_skewed(look->rt)) {
+        left_ns = left_ns > SKEW_AGAIN_NS ? left_ns : SKEW_AGAIN_NS;
     }
     if (left_ns > 0) {
         queue_add_after(look->q, nc->m.name, left_ns);

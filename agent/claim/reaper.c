@@ -64,7 +64,9 @@ static void forget(void *arg)
 static void on_absent(struct grave *g)
 {
     int64_t age_ns = clock_wall(g->r->rt->clock) - g->launched_ns;
-    if (!g->seen && !g->taken && age_ns < REAPER_YOUNG_NS) {
+    /* However wrong the clock is: after a minute of asking it is no longer young. */
+    bool young = age_ns < REAPER_YOUNG_NS && now_of(g) - g->began_ns < REAPER_YOUNG_NS;
+    if (!g->seen && !g->taken && young) {
         later(g, REAPER_POLL_NS);
         return;
     }

@@ -274,10 +274,6 @@ static enum queue_verdict look_writes(struct cloud *c, const struct nodeclass *c
 {
     const char *name = cls->m.name;
     struct work w = work_on(c, name);
-    const struct nodeclaim *nc = unstamped_claim(c, name);
-    if (nc) {
-        return stamp_claim(c, name, cls->hash, nc);
-    }
     json_t *patch = metadata_patch(cls);
     if (patch) {
         return work_patch(&w, KIND_EC2_NODE_CLASS, NULL, name, "", patch, cls->m.resource_version);
@@ -287,7 +283,9 @@ static enum queue_verdict look_writes(struct cloud *c, const struct nodeclass *c
         return work_patch(&w, KIND_EC2_NODE_CLASS, NULL, name, "status", patch,
                           cls->m.resource_version);
     }
-    return QUEUE_OK;
+    /* Last: a claim that cannot be written does not hold up its class. */
+    const struct nodeclaim *nc = unstamped_claim(c, name);
+    return nc ? stamp_claim(c, name, cls->hash, nc) : QUEUE_OK;
 }
 
 static enum queue_verdict look(void *ctx, const char *key)
@@ -315,7 +313,8 @@ static enum queue_verdict look(void *ctx, const char *key)
         e->job = resolve_start(c, key, e->spec, parts, &e->res, on_resolved);
     }
     enum queue_verdict v = open ? look_writes(c, cls, e) : QUEUE_OK;
-    if (v == QUEUE_OK && !e->job && c->home.asked) {
+    /* Also while a write is under way: one that changes nothing wakes nobody. */
+    if (!e->job && c->home.asked) {
         queue_add_after(c->classes.queue, key, next_due_ns(c, e));
     }
     if (v == QUEUE_OK && !open) {

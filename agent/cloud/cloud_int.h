@@ -12,7 +12,8 @@
  *   template.c   launch templates: ensured, and deleted when unused
  *   plan.c       which types and zones a launch asks for; launchask.c puts it in EC2's words;
  *                launch.c asks; outcome.c knows EC2's answers
- *   instance.c   list, find, tag; byid.c: describe and terminate, many ids in one call
+ *   calls.c      metrics of what is asked of the cloud
+ *   instance.c   list, tag; byid.c: describe, find and terminate, many in one call
  */
 #ifndef KARP_AGENT_CLOUD_INT_H
 #define KARP_AGENT_CLOUD_INT_H
@@ -78,6 +79,8 @@ struct facts {
     uint32_t n_zones;
     uint64_t *offered; /* per type, bit per zone */
     int64_t *on_demand;
+    int64_t *told,
+        *suspect; /* on-demand: as AWS told it; told, but not believed yet. 0 = neither */
     int64_t *spot;
     uint64_t *spot_seen; /* per type, zones with a price history */
     bool offerings_known, spot_tried, prices_tried;
@@ -254,10 +257,12 @@ bool userdata_label_allowed(const char *key);
 #define TEMPLATE_UNUSED_NS (10 * NS_PER_MIN)
 #define TEMPLATE_SWEEP_NS (1 * NS_PER_MIN)
 #define TEMPLATE_LIST_NS (10 * NS_PER_MIN) /* also finds those of a process before us */
+#define TEMPLATE_WAIT_NS (100 * NS_PER_MS) /* for another one that is making sure of the same */
 #define TEMPLATES_MAX 5000
 
 struct templates {
-    struct map *known; /* name → int64_t *, last use (monotonic) */
+    struct map *known;  /* name → int64_t *, last use (monotonic) */
+    struct map *asking; /* names that somebody is making sure of */
     int64_t next_list_ns;
 };
 
@@ -270,6 +275,8 @@ void template_name(struct arena *a, struct ec2_create_template *req);
 typedef void (*templates_fn)(struct job *j, const struct err *err);
 void templates_ensure(struct job *j, const struct ec2_create_template *v, size_t n,
                       templates_fn done);
+/* Somebody else is making sure of one of these: not worth a call of one's own. */
+bool templates_asked(const struct cloud *c, const struct ec2_create_template *v, size_t n);
 void templates_used(struct cloud *c, const char *name);
 void templates_forget(struct cloud *c, const char *name);
 /* Deletes all of a class; done in a later turn. */
@@ -344,14 +351,9 @@ int launch_ask_build(struct cloud *c, struct arena *a, const struct nodeclaim *n
 #define INSTANCE_YOUNG_NS (2 * NS_PER_MIN) /* EC2 may not show it yet */
 #define INSTANCE_YOUNG_MAX 20000
 #define FAILING_NS (5 * NS_PER_MIN)
-#define SKEW_MAX_NS (24 * NS_PER_H)
 
-struct young {
-    int64_t sent_wall_ns, answered_wall_ns;
-    int64_t answered_ns; /* monotonic */
-};
-
-/* cloud_get and cloud_terminate wait so long for others; as Karpenter. */
+/* cloud_get, cloud_find and cloud_terminate wait so long for others; as Karpenter. */
+enum by_kind { BY_ID, BY_CLAIM, BY_END, BY_KINDS };
 #define BATCH_IDLE_NS (100 * NS_PER_MS)
 #define BATCH_GET_IDS 200 /* values of one filter */
 #define BATCH_END_IDS 500
@@ -365,22 +367,33 @@ struct by_ids {
 };
 
 struct instances {
-    struct by_ids describing, ending;
-    struct map *young;                             /* id → struct young */
+    struct by_ids waiting[BY_KINDS];
+    struct map *young; /* id → int64_t *, when EC2 answered (monotonic) */
     int64_t launch_failed_ns, terminate_failed_ns; /* monotonic, 0 = the last one did not fail */
-    int64_t skew_ns;
+    int64_t skew_ns;                               /* when EC2 last told its time: ours minus its */
+    int64_t skew_offset_ns; /* and our wall clock minus our monotonic one then */
 };
 
 void instances_init(struct cloud *c);
 void instances_done(struct cloud *c);
-void instance_launched(struct cloud *c, const char *id, int64_t sent_wall_ns);
+void instance_launched(struct cloud *c, const char *id);
 bool instance_is_young(struct cloud *c, const char *id);
 void instance_not_visible(struct err *err, const char *id);
-/* EC2's clock, from the launch time of one that we launched. */
-void instance_learn(struct cloud *c, const struct ec2_instance *i);
+/* AWS's clock (0: it did not say), when it answered a call that began took_ns ago. */
+void instance_note_date(struct cloud *c, int64_t date_ns, int64_t took_ns);
 struct instance instance_of(const struct ec2_instance *i);
+/* Of this very cluster, and not terminated. */
+bool instance_is_ours(const struct cloud *c, const struct instance *i);
+/* Any state but terminated. */
+struct ec2_filter instance_alive(void);
 /* Remembers whether the call failed as such. */
 void instance_note_call(struct cloud *c, bool launch, const struct err *err);
+
+/* ---- calls.c --------------------------------------------------------------------------------- */
+
+/* karpenter_cloudprovider_duration_seconds and _errors_total; method as Karpenter's. */
+void calls_note(struct cloud *c, const char *method, int64_t began_ns, bool failed,
+                const char *error);
 
 /* ---- the cloud ------------------------------------------------------------------------------- */
 

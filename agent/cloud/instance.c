@@ -1,5 +1,5 @@
 /*
- * instance.c - instances: list, find, tag, and what is remembered of calls.
+ * instance.c - instances: list, tag, and what is remembered of calls.
  *
  * EC2 shows a new instance late. One that this process launched, or that a claim has had for less
  * than INSTANCE_YOUNG_NS, is not "gone" because EC2 does not know it: such an answer is turned into
@@ -12,15 +12,11 @@
 #define LIST_MAX 200000 /* instances of one list */
 #define PAGES_MAX 1000
 
-enum instance_job { JOB_LIST, JOB_FIND };
-
 struct look {
     struct job j;
-    enum instance_job what;
     cloud_list_fn list;
     cloud_done_fn done;
     void *arg;
-    const char *key; /* claim UID */
     struct instance *v;
     uint32_t n, cap, pages;
     const char *token;
@@ -33,6 +29,7 @@ static const char *const alive[] = {"pending", "running", "stopping", "stopped",
 void instances_init(struct cloud *c)
 {
     c->instances.young = map_new(INSTANCE_YOUNG_MAX);
+    c->instances.skew_offset_ns = cloud_wall(c) - cloud_mono(c);
 }
 
 void instances_done(struct cloud *c)
@@ -41,8 +38,9 @@ void instances_done(struct cloud *c)
         free(map_value(e));
     }
     map_free(c->instances.young);
-    free(c->instances.describing.v);
-    free(c->instances.ending.v);
+    for (int i = 0; i < BY_KINDS; i++) {
+        free(c->instances.waiting[i].v);
+    }
 }
 
 /* In the order of their launches: the oldest stand first. */
@@ -50,35 +48,36 @@ static void forget_grown_up(struct cloud *c)
 {
     int64_t now_ns = cloud_mono(c);
     for (MAP_EACH(c->instances.young, e)) {
-        struct young *y = map_value(e);
-        if (now_ns - y->answered_ns < INSTANCE_YOUNG_NS) {
+        int64_t *answered_ns = map_value(e);
+        if (now_ns - *answered_ns < INSTANCE_YOUNG_NS) {
             return;
         }
         map_del(c->instances.young, map_key(e));
-        free(y);
+        free(answered_ns);
     }
 }
 
-void instance_launched(struct cloud *c, const char *id, int64_t sent_wall_ns)
+void instance_launched(struct cloud *c, const char *id)
 {
     forget_grown_up(c);
-    struct young *y = NEW(struct young);
-    *y = (struct young){sent_wall_ns, cloud_wall(c), cloud_mono(c)};
+    int64_t *answered_ns = NEW(int64_t);
     bool full = false;
-    free(map_put(c->instances.young, id, y, &full));
+    *answered_ns = cloud_mono(c);
+    free(map_put(c->instances.young, id, answered_ns, &full));
     if (full) {
-        free(y);
+        free(answered_ns);
     }
 }
 
 /* A claim that has had it for less than the time. */
 static bool young_by_claim(const struct cloud *c, const char *id)
 {
+    int64_t now_ns = cloud_wall(c) - cloud_clock_skew_ns(c);
     for (MAP_EACH(store_all(c->rt->store, STORE_CLAIM), e)) {
         const struct nodeclaim *nc = map_value(e);
         const struct condition *launched = condition_find(&nc->conditions, "Launched");
         if (str_eq(cloud_instance_id(nc->provider_id), id)) {
-            return launched && cloud_wall(c) - launched->transition_ns < INSTANCE_YOUNG_NS;
+            return launched && now_ns - launched->transition_ns < INSTANCE_YOUNG_NS;
         }
     }
     return false;
@@ -97,26 +96,29 @@ void instance_not_visible(struct err *err, const char *id)
 
 /* ---- the clock ------------------------------------------------------------------------------- */
 
-/* EC2's launch time lies between the request and its answer, by a clock that is right. */
-void instance_learn(struct cloud *c, const struct ec2_instance *i)
+static int64_t offset_ns(const struct cloud *c)
 {
-    const struct young *y = map_get(c->instances.young, i->id);
-    if (!y || !i->launch_wall_ns) {
-        return;
-    }
-    /* EC2 tells whole seconds. */
-    int64_t before = y->sent_wall_ns - NS_PER_S, after = y->answered_wall_ns + NS_PER_S;
-    int64_t skew = i->launch_wall_ns < before  ? before - i->launch_wall_ns
-                   : i->launch_wall_ns > after ? after - i->launch_wall_ns
-                                               : 0;
-    if (skew > -SKEW_MAX_NS && skew < SKEW_MAX_NS) {
-        c->instances.skew_ns = skew;
-    }
+    return cloud_wall(c) - cloud_mono(c);
 }
 
+/* The service's time lies between the request and its answer, by a clock that is right. */
+void instance_note_date(struct cloud *c, int64_t date_ns, int64_t took_ns)
+{
+    if (!date_ns) {
+        return;
+    }
+    /* It tells whole seconds. */
+    int64_t after = cloud_wall(c) + NS_PER_S, before = after - took_ns - 2 * NS_PER_S;
+    c->instances.skew_ns = date_ns < before  ? before - date_ns
+                           : date_ns > after ? after - date_ns
+                                             : 0;
+    c->instances.skew_offset_ns = offset_ns(c);
+}
+
+/* A step of our clock since it was compared counts at once. */
 int64_t cloud_clock_skew_ns(const struct cloud *c)
 {
-    return c->instances.skew_ns;
+    return c->instances.skew_ns + offset_ns(c) - c->instances.skew_offset_ns;
 }
 
 /* ---- failing calls --------------------------------------------------------------------------- */
@@ -189,15 +191,20 @@ struct instance instance_of(const struct ec2_instance *i)
     };
 }
 
-/* Of this very cluster. */
-static bool wanted(const struct look *k, const struct instance *i)
+bool instance_is_ours(const struct cloud *c, const struct instance *i)
 {
-    return !str_eq(i->state, "terminated") && str_eq(i->cluster_uid, k->j.c->rt->cluster_uid) &&
-           str_eq(i->cluster, k->j.c->rt->opt->cluster_name);
+    return !str_eq(i->state, "terminated") && str_eq(i->cluster_uid, c->rt->cluster_uid) &&
+           str_eq(i->cluster, c->rt->opt->cluster_name);
+}
+
+struct ec2_filter instance_alive(void)
+{
+    return (struct ec2_filter){"instance-state-name", {alive, ARRAY_LEN(alive)}};
 }
 
 static void look_end(struct look *k, const struct err *err)
 {
+    calls_note(k->j.c, "List", k->j.began_ns, err->kind != ERR_NONE, "");
     k->list(k->arg, err, err->kind == ERR_NONE ? k->v : NULL, err->kind == ERR_NONE ? k->n : 0);
     job_end(&k->j);
 }
@@ -214,8 +221,7 @@ static void on_page(struct job *j, void *ctx UNUSED, const struct aws_result *re
     }
     for (size_t i = 0; err.kind == ERR_NONE && i < page.n; i++) {
         struct instance in = instance_of(&page.v[i]);
-        instance_learn(j->c, &page.v[i]);
-        if (wanted(k, &in)) {
+        if (instance_is_ours(j->c, &in)) {
             ARENA_GROW(&j->mem, k->v, k->n, k->cap);
             k->v[k->n++] = in;
         }
@@ -235,14 +241,13 @@ static void ask_page(struct look *k)
 {
     AUTO_FORM struct form form = {0};
     const char *cluster[] = {k->j.c->rt->opt->cluster_name};
-    const char *pool[] = {TAG_POOL}, *cls[] = {TAG_CLASS}, *key[] = {k->key};
-    const struct ec2_filter state = {"instance-state-name", {alive, ARRAY_LEN(alive)}};
-    const struct ec2_filter listing[] = {
-        state, {"tag-key", {pool, 1}}, {"tag-key", {cls, 1}}, {"tag:" TAG_CLUSTER, {cluster, 1}}};
-    const struct ec2_filter finding[] = {state, {"tag:" TAG_CLAIM_UID, {key, 1}}};
+    const char *pool[] = {TAG_POOL}, *cls[] = {TAG_CLASS};
+    const struct ec2_filter filters[] = {instance_alive(),
+                                         {"tag-key", {pool, 1}},
+                                         {"tag-key", {cls, 1}},
+                                         {"tag:" TAG_CLUSTER, {cluster, 1}}};
     const struct ec2_describe_instances req = {
-        .filters = k->what == JOB_LIST ? (struct ec2_filters){listing, ARRAY_LEN(listing)}
-                                       : (struct ec2_filters){finding, ARRAY_LEN(finding)},
+        .filters = {filters, ARRAY_LEN(filters)},
         .max_results = EC2_PAGE_INSTANCES,
         .next_token = k->token,
     };
@@ -257,29 +262,16 @@ static void no_cluster(struct job *j)
     look_end((struct look *)j, &err);
 }
 
-static void look_begin(struct cloud *c, enum instance_job what, const char *key, cloud_list_fn fn,
-                       void *arg)
+void cloud_list(struct cloud *c, cloud_list_fn done, void *arg)
 {
     struct look *k = job_new(c, sizeof(*k), NULL);
-    k->what = what;
-    k->list = fn;
+    k->list = done;
     k->arg = arg;
-    k->key = arena_strdup(&k->j.mem, key);
     if (!c->rt->cluster_uid) {
         job_later(&k->j, 0, no_cluster);
         return;
     }
     ask_page(k);
-}
-
-void cloud_list(struct cloud *c, cloud_list_fn done, void *arg)
-{
-    look_begin(c, JOB_LIST, NULL, done, arg);
-}
-
-void cloud_find(struct cloud *c, const char *claim_uid, cloud_list_fn done, void *arg)
-{
-    look_begin(c, JOB_FIND, claim_uid, done, arg);
 }
 
 /* ---- tagging -----------------------------------------------------------------------------------

@@ -16,6 +16,7 @@
 void templates_init(struct cloud *c)
 {
     c->templates.known = map_new(TEMPLATES_MAX);
+    c->templates.asking = map_new(TEMPLATES_MAX);
 }
 
 void templates_done(struct cloud *c)
@@ -24,6 +25,7 @@ void templates_done(struct cloud *c)
         free(map_value(e));
     }
     map_free(c->templates.known);
+    map_free(c->templates.asking);
 }
 
 void templates_used(struct cloud *c, const char *name)
@@ -76,12 +78,23 @@ struct creating {
     const char *name;
 };
 
+static void ensuring_end(struct ensuring *s)
+{
+    struct map *asking = s->j->c->templates.asking;
+    for (size_t i = 0; i < s->n; i++) {
+        if (map_get(asking, s->v[i].name) == s) {
+            map_del(asking, s->v[i].name);
+        }
+    }
+    s->done(s->j, &s->err);
+}
+
 static void ensured(struct ensuring *s)
 {
     for (size_t i = 0; i < s->n && s->err.kind == ERR_NONE; i++) {
         templates_used(s->j->c, s->v[i].name);
     }
-    s->done(s->j, &s->err);
+    ensuring_end(s);
 }
 
 static void on_created(struct job *j, void *ctx, const struct aws_result *res)
@@ -136,7 +149,7 @@ static void on_described(struct job *j, void *ctx, const struct aws_result *res)
     s->err = res->err;
     if (s->err.kind != ERR_NONE ||
         ec2_parse_describe_templates(&j->mem, res->body, res->body_n, &page, &s->err) < 0) {
-        s->done(j, &s->err);
+        ensuring_end(s);
         return;
     }
     for (size_t i = 0; i < page.n; i++) {
@@ -156,6 +169,16 @@ static void describe_unknown(struct ensuring *s, const char *const *names, size_
     job_aws_form(s->j, "ec2", &form, true, on_described, s);
 }
 
+bool templates_asked(const struct cloud *c, const struct ec2_create_template *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (map_has(c->templates.asking, v[i].name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void templates_ensure(struct job *j, const struct ec2_create_template *v, size_t n,
                       templates_fn done)
 {
@@ -168,6 +191,7 @@ void templates_ensure(struct job *j, const struct ec2_create_template *v, size_t
         s->there[i] = map_has(j->c->templates.known, v[i].name);
         if (!s->there[i] && n_unknown < NAMES_PER_CALL) {
             unknown[n_unknown++] = v[i].name;
+            map_put(j->c->templates.asking, v[i].name, s, NULL);
         }
     }
     if (n_unknown > 0) {

@@ -283,7 +283,7 @@ void lease_release(struct lease *l, void (*done)(void *arg), void *arg)
         kube_cancel(&l->client, l->open);
         l->open = 0;
     }
-    if (!l->leading || !l->seen) {
+    if (!l->leading || !l->seen || gate_standby(l->rt->gate)) {
         timer_set(&l->rt->timers, &l->retry, now_of(l), released_now, l);
         return;
     }

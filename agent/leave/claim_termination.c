@@ -10,6 +10,7 @@
 #include "agent/work/render.h"
 #include "agent/work/work.h"
 #include "common/base/alloc.h"
+#include "common/base/jsonx.h"
 #include "common/base/map.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
@@ -22,7 +23,7 @@
 struct claim_termination {
     const struct ending *e;
     struct queue *q;
-    struct metric_family *terminated, *took;
+    struct metric_family *terminated, *took, *instance;
 };
 
 static const double took_buckets[] = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048};
@@ -37,6 +38,19 @@ static enum queue_verdict patch(struct claim_termination *c, const struct nodecl
 /* ---- deadline ----------------------------------------------------------------------------------
  */
 
+static void say_deadline(struct runtime *rt, const struct nodeclaim *nc, const char *at)
+{
+    const struct node *n = store_node_by_provider_id(rt->store, nc->provider_id, NULL);
+    struct events_subject claim = {KIND_NODE_CLAIM, NULL, nc->m.name, nc->m.uid};
+    events_warning(rt->events, &claim, "TerminationGracePeriodExpiring",
+                   "All pods will be deleted by %s", at);
+    if (n) {
+        struct events_subject node = {KIND_NODE, NULL, n->m.name, n->m.uid};
+        events_warning(rt->events, &node, "TerminationGracePeriodExpiring",
+                       "All pods will be deleted by %s", at);
+    }
+}
+
 static bool deadline_step(struct claim_termination *c, const struct nodeclaim *nc,
                           enum queue_verdict *ret)
 {
@@ -45,10 +59,12 @@ static bool deadline_step(struct claim_termination *c, const struct nodeclaim *n
         return false;
     }
     char at[TIMEFMT_TEXT];
-    timefmt_rfc3339(nc->m.deleted_ns + nc->termination_grace_ns, at);
-    struct events_subject about = {KIND_NODE_CLAIM, NULL, nc->m.name, nc->m.uid};
-    events_warning(c->e->rt->events, &about, "TerminationGracePeriodExpiring",
-                   "All pods will be deleted by %s", at);
+    int64_t at_ns;
+    if (__builtin_add_overflow(nc->m.deleted_ns, nc->termination_grace_ns, &at_ns)) {
+        return false; /* later than time can tell */
+    }
+    timefmt_rfc3339(at_ns, at);
+    say_deadline(c->e->rt, nc, at);
     log_info(c->e->rt->log, "annotated nodeclaim", "NodeClaim", nc->m.name, ANN_TERMINATION_TIME,
              at);
     *ret = patch(c, nc, "",
@@ -118,22 +134,50 @@ static bool instance_step(struct claim_termination *c, const struct nodeclaim *n
 /* ---- finalizer ---------------------------------------------------------------------------------
  */
 
+static const char *label_of(const json_t *object, const char *key)
+{
+    const char *v = json_string_value(json_object_get(jsonx_obj(object, "metadata.labels"), key));
+    return v ? v : "";
+}
+
+static void observe_since(const struct claim_termination *c, struct metric_family *f,
+                          const char *pool, const char *from)
+{
+    int64_t from_ns;
+    if (from && timefmt_parse_rfc3339(from, &from_ns)) {
+        metric_observe(f, LABELS(pool), (double)(clock_wall(c->e->rt->clock) - from_ns) / NS_PER_S);
+    }
+}
+
+/* By the claim as it was in the end: the store may not have it any more. */
+static void count_end(const struct claim_termination *c, const json_t *claim)
+{
+    const char *pool = label_of(claim, "karpenter.sh/nodepool");
+    size_t i;
+    json_t *cond;
+    metric_add(c->terminated,
+               LABELS(pool, label_of(claim, "karpenter.sh/capacity-type"),
+                      label_of(claim, "topology.kubernetes.io/zone")),
+               1);
+    observe_since(c, c->took, pool, jsonx_str(claim, "metadata.deletionTimestamp"));
+    json_array_foreach (jsonx_at(claim, "status.conditions"), i, cond) {
+        if (str_eq(jsonx_str(cond, "type"), "InstanceTerminating")) {
+            observe_since(c, c->instance, pool, jsonx_str(cond, "lastTransitionTime"));
+        }
+    }
+}
+
 static void on_finalized(void *ctx, const char *key, const struct kube_resp *resp)
 {
     struct claim_termination *c = ctx;
     if (resp->err.kind == ERR_NONE) {
         log_info(c->e->rt->log, "deleted nodeclaim", "NodeClaim", key);
+        count_end(c, resp->body);
     }
 }
 
 static enum queue_verdict finalize(struct claim_termination *c, const struct nodeclaim *nc)
 {
-    struct runtime *rt = c->e->rt;
-    double took_s = (double)(clock_wall(rt->clock) - nc->m.deleted_ns) / NS_PER_S;
-    metric_add(c->terminated,
-               LABELS(nc->pool, claim_label(rt, nc, L_CAPACITY_TYPE), claim_label(rt, nc, L_ZONE)),
-               1);
-    metric_observe(c->took, LABELS(nc->pool), took_s);
     return patch(c, nc, "",
                  json_pack("{s:{s:o}}", "metadata", "finalizers",
                            render_finalizers(&nc->m, NULL, FINALIZER_TERMINATION)),
@@ -150,7 +194,7 @@ static enum queue_verdict handle(void *ctx, const char *key)
         !meta_has_finalizer(&nc->m, FINALIZER_TERMINATION) || rt->opt->mode == MODE_OBSERVE) {
         return QUEUE_OK;
     }
-    if (!store_synced(rt->store)) {
+    if (!termination_may_act(rt)) {
         queue_add_after(c->q, key, TERMINATION_POLL_NS);
         return QUEUE_OK;
     }
@@ -195,6 +239,10 @@ struct claim_termination *claim_termination_new(const struct ending *e)
     c->took = metrics_family(rt->metrics, "karpenter_nodeclaims_termination_duration_seconds",
                              "From the deletion of a NodeClaim to its end.", METRIC_HISTOGRAM,
                              LABELS("nodepool"), took_buckets, ARRAY_LEN(took_buckets));
+    c->instance =
+        metrics_family(rt->metrics, "karpenter_nodeclaims_instance_termination_duration_seconds",
+                       "From the order to end an instance to its end.", METRIC_HISTOGRAM,
+                       LABELS("nodepool"), took_buckets, ARRAY_LEN(took_buckets) - 1);
     store_subscribe(rt->store, STORE_CLAIM, on_claim, c);
     store_subscribe(rt->store, STORE_NODE, on_node, c);
     return c;

@@ -20,14 +20,15 @@ struct drain {
     struct runtime *rt;
     struct queue *q;
     struct taint disrupted;
-    struct metric_family *requests;
+    struct metric_family *requests, *drained;
 };
 
 /* An eviction or delete that is on its way. */
 struct eviction {
     struct drain *d;
     bool forced;
-    const char *node, *uid; /* behind the key */
+    int64_t deadline_ns, grace_ns, own_grace_ns; /* forced: how it is deleted */
+    const char *node, *uid;                      /* behind the key */
     char key[];
 };
 
@@ -38,12 +39,17 @@ int64_t drain_deadline_ns(const struct nodeclaim *nc)
     return text && timefmt_parse_rfc3339(text, &ns) ? ns : 0;
 }
 
+int64_t drain_now_ns(const struct drain *d)
+{
+    return runtime_clock_skewed(d->rt) ? 0 : clock_wall(d->rt->clock);
+}
+
 /* ---- which -------------------------------------------------------------------------------------
  */
 
 static bool waited_for(const struct drain *d, const struct pod *p, int64_t now_ns)
 {
-    bool stuck = p->m.deleted_ns && now_ns - p->m.deleted_ns > DRAIN_STUCK_NS;
+    bool stuck = p->m.deleted_ns && now_ns > p->m.deleted_ns + DRAIN_STUCK_NS;
     return !pod_terminal(p) && p->owner != POWNER_NODE && !stuck &&
            !taint_tolerated(&d->disrupted, &p->cls->tolerations);
 }
@@ -55,15 +61,23 @@ static int group_of(const struct pod *p)
     return (critical ? 2 : 0) + (p->owner == POWNER_DAEMONSET ? 1 : 0);
 }
 
+/* What a pod that is deleted outright still gets. */
+static int64_t forced_grace_ns(int64_t deadline_ns, int64_t now_ns)
+{
+    int64_t left_ns = (deadline_ns - now_ns) / NS_PER_S * NS_PER_S;
+    return left_ns > NS_PER_S ? left_ns : NS_PER_S;
+}
+
 /* Only its own grace period is left of the node's time. A pod that terminates already is forced
- * only if it would outlast the deadline. */
+ * only if it would outlast the deadline and can be hurried. */
 static bool must_be_forced(const struct pod *p, int64_t deadline_ns, int64_t now_ns)
 {
-    if (deadline_ns == 0) {
+    if (deadline_ns == 0 || now_ns == 0) {
         return false;
     }
     if (p->m.deleted_ns) {
-        return p->m.deleted_ns > deadline_ns;
+        return p->m.deleted_ns > deadline_ns &&
+               p->deletion_grace_ns > forced_grace_ns(deadline_ns, now_ns);
     }
     return now_ns >= deadline_ns - p->grace_ns;
 }
@@ -76,7 +90,7 @@ static int64_t deadline_of(const struct drain *d, const struct node *n)
 uint32_t drain_round(struct drain *d, const struct node *n, int64_t deadline_ns)
 {
     const struct map *pods = store_pods_on(d->rt->store, n->m.name);
-    int64_t now_ns = clock_wall(d->rt->clock);
+    int64_t now_ns = drain_now_ns(d);
     uint32_t waiting[GROUPS] = {0}, total = 0;
     if (!pods) {
         return 0;
@@ -107,12 +121,31 @@ uint32_t drain_round(struct drain *d, const struct node *n, int64_t deadline_ns)
 /* ---- one pod -----------------------------------------------------------------------------------
  */
 
+/* Why the node goes: what disrupts its claim, else somebody's delete. */
+static const char *reason_of(const struct runtime *rt, const char *node)
+{
+    const struct node *n = store_node(rt->store, node);
+    const struct nodeclaim *nc = n ? store_claim_by_provider_id(rt->store, n->provider_id) : NULL;
+    const struct condition *c = nc ? condition_find(&nc->conditions, "DisruptionReason") : NULL;
+    return c && c->status == STATUS_TRUE && *c->reason ? c->reason : "Forceful Termination";
+}
+
 static void say(struct eviction *ev, const char *ns, const char *name)
 {
     struct runtime *rt = ev->d->rt;
     struct events_subject about = {KIND_POD, ns, name, ev->uid};
-    events_normal(rt->events, &about, ev->forced ? "Disrupted" : "Evicted",
-                  ev->forced ? "Deleted pod: the node ends" : "Evicted pod: the node is drained");
+    const char *reason = reason_of(rt, ev->node);
+    metric_add(ev->d->drained, LABELS(reason), 1);
+    if (!ev->forced) {
+        events_normal(rt->events, &about, "Evicted", "Evicted pod: %s", reason);
+        return;
+    }
+    char at[TIMEFMT_TEXT];
+    events_normal(rt->events, &about, "Disrupted",
+                  "Deleted pod past its PodDisruptionBudget and do-not-disrupt: the node ends at "
+                  "%s, which leaves it %lld s of its %lld s of grace",
+                  timefmt_rfc3339(ev->deadline_ns, at), (long long)(ev->grace_ns / NS_PER_S),
+                  (long long)(ev->own_grace_ns / NS_PER_S));
 }
 
 static void blocked(struct eviction *ev, const struct err *e)
@@ -162,8 +195,10 @@ static void send(struct drain *d, const char *key, const struct pod *p, int64_t 
         kube_evict(&d->rt->client, p->m.ns, p->m.name, p->m.uid, -1, on_answer, ev);
         return;
     }
-    int64_t left_s = (deadline_ns - clock_wall(d->rt->clock)) / NS_PER_S;
-    struct kube_delete_opts o = {.uid = p->m.uid, .grace_s = left_s > 1 ? left_s : 1};
+    ev->deadline_ns = deadline_ns;
+    ev->grace_ns = forced_grace_ns(deadline_ns, drain_now_ns(d));
+    ev->own_grace_ns = p->grace_ns;
+    struct kube_delete_opts o = {.uid = p->m.uid, .grace_s = ev->grace_ns / NS_PER_S};
     kube_delete(&d->rt->client, KIND_POD, p->m.ns, p->m.name, &o, on_answer, ev);
 }
 
@@ -172,7 +207,7 @@ static enum queue_verdict handle(void *ctx, const char *key)
     struct drain *d = ctx;
     const struct pod *p = map_get(store_all(d->rt->store, STORE_POD), key);
     const struct node *n = p && *p->node_name ? store_node(d->rt->store, p->node_name) : NULL;
-    int64_t now_ns = clock_wall(d->rt->clock);
+    int64_t now_ns = drain_now_ns(d);
     if (!n || !n->m.deleted_ns || !waited_for(d, p, now_ns)) {
         return QUEUE_OK;
     }
@@ -199,6 +234,10 @@ struct drain *drain_new(struct runtime *rt)
     d->requests = metrics_family(rt->metrics, "karpenter_pods_eviction_requests_total",
                                  "Eviction requests by HTTP status code.", METRIC_COUNTER,
                                  LABELS("code"), NULL, 0);
+    d->drained =
+        metrics_family(rt->metrics, "karpenter_pods_drained_total",
+                       "Pods that were evicted or deleted because their node goes, by reason.",
+                       METRIC_COUNTER, LABELS("reason"), NULL, 0);
     return d;
 }
 

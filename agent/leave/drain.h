@@ -9,7 +9,8 @@
  *
  * Evictions go through the eviction API with the pod's UID; 429 (a PodDisruptionBudget) backs off
  * from 100 ms to 10 s. With a deadline a pod is deleted outright when only its own grace period is
- * left, so that it is gone in time.
+ * left, so that it is gone in time. While this machine's clock is off (runtime_clock_skewed) no
+ * deadline has come, no pod is stuck and no protection by do-not-disrupt has run out.
  *
  * Events: Evicted, Disrupted (pods), FailedDraining (node).
  */
@@ -28,6 +29,8 @@ void drain_free(struct drain *d);
 /* One round for the node: orders what is due and returns how many pods are waited for. deadline_ns:
  * wall, 0 = none. */
 uint32_t drain_round(struct drain *d, const struct node *n, int64_t deadline_ns);
+/* The wall clock for what happens because of an age; 0 while the clock is off. */
+int64_t drain_now_ns(const struct drain *d);
 /* The end of the node's claim by its annotation, wall; 0 = none. */
 int64_t drain_deadline_ns(const struct nodeclaim *nc);
 

@@ -3,7 +3,6 @@
 
 #include "agent/claim/claim.h"
 #include "agent/claim/launchlog.h"
-#include "agent/claim/lifecycle.h"
 #include "agent/cloud/cloud.h"
 #include "agent/plan/poolgate.h"
 #include "agent/store/store.h"
@@ -16,9 +15,10 @@
 #include "empty_group.h"
 #include "taint_sweep.h"
 
-/* A node that was decided on and has its quiet time. */
+/* A node that was decided on and has its quiet time, or was let go and has its peace. */
 struct waiting {
     char *uid;
+    bool spared;
     int64_t ripe_ns; /* monotonic */
 };
 
@@ -62,13 +62,15 @@ static const struct waiting *waiting_of(const struct emptiness *e, const struct 
 static bool nominated(void *ctx, const struct snapshot_node *n)
 {
     const struct emptiness *e = ctx;
-    return empty_expected(e->rt, n->node, n->claim);
+    const struct waiting *w = n->claim ? waiting_of(e, n) : NULL;
+    return (w && w->spared) || empty_expected(e->rt, n->node, n->claim);
 }
 
 static bool in_command(void *ctx, const struct snapshot_node *n)
 {
     const struct emptiness *e = ctx;
-    return n->claim && (empty_groups_has(e->groups, n->claim->m.name) || waiting_of(e, n));
+    const struct waiting *w = n->claim ? waiting_of(e, n) : NULL;
+    return n->claim && (empty_groups_has(e->groups, n->claim->m.name) || (w && !w->spared));
 }
 
 static bool launches_failing(void *ctx, const struct snapshot_pool *p)
@@ -97,8 +99,7 @@ static bool in_group(void *ctx, const struct snapshot_node *n)
 static bool may_decide(const struct emptiness *e)
 {
     const struct runtime *rt = e->rt;
-    int64_t skew_ns = cloud_clock_skew_ns(rt->cloud);
-    bool skewed = skew_ns > SKEW_MAX_NS || skew_ns < -SKEW_MAX_NS;
+    bool skewed = runtime_clock_skewed(e->rt);
     attention_set(e->rt, "ClockSkew", skewed);
     return rt->opt->mode != MODE_PROVISION && store_synced(rt->store) && cloud_ready(rt->cloud) &&
            (rt->opt->mode == MODE_OBSERVE || gate_open(rt->gate)) && !cloud_failing(rt->cloud) &&
@@ -145,24 +146,31 @@ static void decision_done(struct emptiness *e, struct decision *d)
     arena_done(&d->mem);
 }
 
-static void wait_quiet(struct emptiness *e, const struct snapshot_node *n)
+static bool wait_for(struct emptiness *e, const struct nodeclaim *nc, bool spared, int64_t ns)
 {
     struct waiting *w = NEW(struct waiting);
     bool full = false;
-    w->uid = xstrdup(n->claim->m.uid);
-    w->ripe_ns = now_of(e) + EMPTINESS_QUIET_NS;
-    waiting_drop(e, n->claim->m.name);
-    map_put(e->waiting, n->claim->m.name, w, &full);
+    *w = (struct waiting){.uid = xstrdup(nc->m.uid), .spared = spared, .ripe_ns = now_of(e) + ns};
+    waiting_drop(e, nc->m.name);
+    map_put(e->waiting, nc->m.name, w, &full);
     if (full) {
         free(w->uid);
         free(w);
+        return false;
+    }
+    if (!timer_pending(&e->ripe) || e->ripe.at_ns > w->ripe_ns) {
+        timer_set(&e->rt->timers, &e->ripe, w->ripe_ns, ripe, e);
+    }
+    return true;
+}
+
+static void wait_quiet(struct emptiness *e, const struct snapshot_node *n)
+{
+    if (!wait_for(e, n->claim, false, EMPTINESS_QUIET_NS)) {
         return;
     }
     log_debug(e->rt->log, "node is empty, waiting before its removal", "Node", n->name, "NodeClaim",
               n->claim->m.name);
-    if (!timer_pending(&e->ripe)) {
-        timer_set(&e->rt->timers, &e->ripe, w->ripe_ns, ripe, e);
-    }
 }
 
 static void look(struct emptiness *e)
@@ -290,10 +298,16 @@ static void on_pool(void *arg, const char *key, const void *before, const void *
     }
 }
 
-static void let_go(void *ctx, const char *node)
+static void let_go(void *ctx, const char *node, const char *claim, bool doubtful)
 {
     struct emptiness *e = ctx;
-    taint_sweep_node(e->sweep, node);
+    const struct nodeclaim *nc = store_claim(e->rt->store, claim);
+    if (nc) {
+        wait_for(e, nc, true, EMPTINESS_SPARED_NS);
+    }
+    if (!doubtful) {
+        taint_sweep_node(e->sweep, node);
+    }
 }
 
 static bool in_live_command(void *ctx, const char *claim)

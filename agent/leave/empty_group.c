@@ -19,7 +19,7 @@ enum member_stage { MEMBER_OPEN, MEMBER_MARKED, MEMBER_OUT, MEMBER_DELETING };
 struct member {
     struct group *g;
     enum member_stage stage;
-    bool occupied;
+    bool occupied, doubtful;
     char *node, *node_uid, *claim, *claim_uid, *pool;
     int64_t pool_generation;
 };
@@ -35,7 +35,7 @@ struct group {
 
 struct empty_groups {
     struct runtime *rt;
-    void (*let_go)(void *ctx, const char *node);
+    empty_let_go_fn let_go;
     void *ctx;
     struct map *claims; /* → struct member */
     struct group *first;
@@ -81,8 +81,9 @@ static void group_end(struct group *g)
         map_del(all->claims, g->members[i].claim);
     }
     for (uint32_t i = 0; i < g->n; i++) {
-        if (g->members[i].stage == MEMBER_OUT) {
-            all->let_go(all->ctx, g->members[i].node);
+        const struct member *m = &g->members[i];
+        if (m->stage == MEMBER_OUT) {
+            all->let_go(all->ctx, m->node, m->claim, m->doubtful);
         }
     }
     group_free(g);
@@ -121,6 +122,7 @@ static void on_deleted(void *arg, const struct kube_resp *resp)
     if (resp->err.kind == ERR_NONE) {
         say_deleted(m);
     } else {
+        m->doubtful = err_transient(&resp->err);
         member_out(m, resp->err.msg);
     }
     if (--g->open == 0) {
@@ -348,8 +350,7 @@ bool empty_groups_has(const struct empty_groups *g, const char *claim)
     return map_has(g->claims, claim);
 }
 
-struct empty_groups *empty_groups_new(struct runtime *rt,
-                                      void (*let_go)(void *ctx, const char *node), void *ctx)
+struct empty_groups *empty_groups_new(struct runtime *rt, empty_let_go_fn let_go, void *ctx)
 {
     struct empty_groups *g = NEW(struct empty_groups);
     g->rt = rt;

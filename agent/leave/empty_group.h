@@ -22,9 +22,11 @@
 
 struct empty_groups;
 
-/* let_go runs for every member that was not removed, by its node's name. */
-struct empty_groups *empty_groups_new(struct runtime *rt,
-                                      void (*let_go)(void *ctx, const char *node), void *ctx);
+/* Runs for every member that was not removed. doubtful: its deletion may have happened, the answer
+ * was lost; then the taint is better left until the store shows what is true. */
+typedef void (*empty_let_go_fn)(void *ctx, const char *node, const char *claim, bool doubtful);
+
+struct empty_groups *empty_groups_new(struct runtime *rt, empty_let_go_fn let_go, void *ctx);
 void empty_groups_free(struct empty_groups *g);
 /* Starts removing these nodes; what is needed of them is copied. At most EMPTY_GROUP_MAX. */
 void empty_groups_start(struct empty_groups *g, const struct snapshot_node *const *nodes,

@@ -9,8 +9,10 @@
 #include "agent/work/render.h"
 #include "agent/work/work.h"
 #include "common/base/alloc.h"
+#include "common/base/jsonx.h"
 #include "common/base/map.h"
 #include "common/base/str.h"
+#include "common/base/timefmt.h"
 #include "common/kube/events.h"
 #include "drain.h"
 #include "termination.h"
@@ -26,12 +28,22 @@ struct node_termination {
     const struct ending *e;
     struct queue *q;
     struct map *tainted; /* node → struct mark */
-    struct metric_family *terminated, *drained;
+    struct metric_family *terminated, *drained, *took, *lifetime;
 };
 
-/* Since when this process knows the node tainted, and drained. Monotonic. */
+/* What this process knows of a node that leaves: since when it was tainted and drained
+ * (monotonic), and that its instance was ordered to end. */
 struct mark {
     int64_t tainted_ns, drained_ns;
+    bool ending;
+};
+
+#define MIN_S 60
+#define HOUR_S 3600
+#define DAY_S 86400
+static const double life_buckets[] = {
+    15 * MIN_S, 30 * MIN_S, HOUR_S,    2 * HOUR_S, 4 * HOUR_S, 8 * HOUR_S, 12 * HOUR_S, DAY_S,
+    2 * DAY_S,  3 * DAY_S,  5 * DAY_S, 7 * DAY_S,  10 * DAY_S, 14 * DAY_S, 21 * DAY_S,  30 * DAY_S,
 };
 
 /* One look at a node. */
@@ -46,7 +58,7 @@ struct node_look {
 
 static bool past_deadline(const struct node_look *k)
 {
-    return k->deadline_ns != 0 && clock_wall(k->rt->clock) >= k->deadline_ns;
+    return k->deadline_ns != 0 && drain_now_ns(k->t->e->drain) >= k->deadline_ns;
 }
 
 /* ---- conditions of the claim -------------------------------------------------------------------
@@ -125,9 +137,11 @@ static void say_draining(const struct node_look *k, uint32_t waiting)
                 "Failed to drain node, %u pods are waiting to be evicted", waiting);
 }
 
+/* Looks at the pods anew each time, for some may have come after the node was drained, until its
+ * instance was ordered to end. */
 static bool drain_step(const struct node_look *k, enum queue_verdict *ret)
 {
-    if (k->mark->drained_ns) {
+    if (k->mark->ending || (k->nc && claim_is(k->nc, "InstanceTerminating"))) {
         return false;
     }
     uint32_t waiting = drain_round(k->t->e->drain, k->n, k->deadline_ns);
@@ -145,8 +159,10 @@ static bool drain_step(const struct node_look *k, enum queue_verdict *ret)
         *ret = QUEUE_OK;
         return true;
     }
-    k->mark->drained_ns = now_ns;
-    metric_add(k->t->drained, LABELS(node_label(k->rt, k->n, L_NODEPOOL)), 1);
+    if (!k->mark->drained_ns) {
+        k->mark->drained_ns = now_ns;
+        metric_add(k->t->drained, LABELS(node_label(k->rt, k->n, L_NODEPOOL)), 1);
+    }
     return condition_step(k, "Drained", STATUS_TRUE, NULL, NULL, ret);
 }
 
@@ -206,6 +222,7 @@ static bool instance_step(const struct node_look *k, enum queue_verdict *ret)
     const char *id = cloud_instance_id(k->n->provider_id);
     bool taken = false;
     *ret = QUEUE_OK;
+    k->mark->ending = true;
     if (!id || reaper_end(k->t->e->reaper, id, termination_launched_ns(k->nc), k->t->q,
                           k->n->m.name, &taken)) {
         return false;
@@ -216,20 +233,35 @@ static bool instance_step(const struct node_look *k, enum queue_verdict *ret)
     return true;
 }
 
+static void count_end(struct node_termination *t, const json_t *node)
+{
+    const json_t *labels = jsonx_obj(node, "metadata.labels");
+    const char *pool = json_string_value(json_object_get(labels, "karpenter.sh/nodepool"));
+    const char *zone = json_string_value(json_object_get(labels, "topology.kubernetes.io/zone"));
+    int64_t now_ns = clock_wall(t->e->rt->clock), at_ns;
+    pool = pool ? pool : "";
+    metric_add(t->terminated, LABELS(pool, zone ? zone : ""), 1);
+    if (timefmt_parse_rfc3339(jsonx_str_or(node, "metadata.deletionTimestamp", ""), &at_ns)) {
+        metric_observe(t->took, LABELS(pool), (double)(now_ns - at_ns) / NS_PER_S);
+    }
+    if (timefmt_parse_rfc3339(jsonx_str_or(node, "metadata.creationTimestamp", ""), &at_ns)) {
+        metric_observe(t->lifetime, LABELS(pool), (double)(now_ns - at_ns) / NS_PER_S);
+    }
+}
+
 static void on_finalized(void *ctx, const char *key, const struct kube_resp *resp)
 {
-    struct runtime *rt = ctx;
+    struct node_termination *t = ctx;
     if (resp->err.kind == ERR_NONE) {
-        log_info(rt->log, "deleted node", "Node", key);
+        log_info(t->e->rt->log, "deleted node", "Node", key);
+        count_end(t, resp->body);
     }
 }
 
 static enum queue_verdict finalize(const struct node_look *k)
 {
     const struct node *n = k->n;
-    metric_add(k->t->terminated,
-               LABELS(node_label(k->rt, n, L_NODEPOOL), node_label(k->rt, n, L_ZONE)), 1);
-    struct work w = {k->rt, k->t->q, n->m.name, on_finalized, k->rt};
+    struct work w = {k->rt, k->t->q, n->m.name, on_finalized, k->t};
     return work_patch(&w, KIND_NODE, NULL, n->m.name, "",
                       json_pack("{s:{s:o}}", "metadata", "finalizers",
                                 render_finalizers(&n->m, NULL, FINALIZER_TERMINATION)),
@@ -282,7 +314,7 @@ static enum queue_verdict handle(void *ctx, const char *key)
     if (!managed(rt, k.n, k.nc)) {
         return QUEUE_OK;
     }
-    if (!store_synced(rt->store) || !k.mark) {
+    if (!termination_may_act(rt) || !k.mark) {
         queue_add_after(t->q, key, TERMINATION_POLL_NS);
         return QUEUE_OK;
     }
@@ -306,10 +338,11 @@ static enum queue_verdict handle(void *ctx, const char *key)
 static void on_node(void *arg, const char *key, const void *before, const void *now)
 {
     struct node_termination *t = arg;
-    (void)before;
-    if (!now) {
-        free(map_del(t->tainted, key));
-    } else if (((const struct node *)now)->m.deleted_ns) {
+    const struct node *was = before, *is = now;
+    if (!is || (was && !str_eq(was->m.uid, is->m.uid))) {
+        free(map_del(t->tainted, key)); /* one of the same name knows nothing of its past */
+    }
+    if (is && is->m.deleted_ns) {
         queue_add(t->q, key);
     }
 }
@@ -338,6 +371,12 @@ struct node_termination *node_termination_new(const struct ending *e)
     t->drained =
         metrics_family(rt->metrics, "karpenter_nodes_drained_total", "Nodes that were drained.",
                        METRIC_COUNTER, LABELS("nodepool"), NULL, 0);
+    t->took = metrics_family(rt->metrics, "karpenter_nodes_termination_duration_seconds",
+                             "From the deletion of a Node to its end.", METRIC_SUMMARY,
+                             LABELS("nodepool"), NULL, 0);
+    t->lifetime = metrics_family(rt->metrics, "karpenter_nodes_lifetime_duration_seconds",
+                                 "From the creation of a Node to its end.", METRIC_HISTOGRAM,
+                                 LABELS("nodepool"), life_buckets, ARRAY_LEN(life_buckets));
     store_subscribe(rt->store, STORE_NODE, on_node, t);
     store_subscribe(rt->store, STORE_POD, on_pod, t);
     return t;

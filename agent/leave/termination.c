@@ -3,7 +3,9 @@
 
 #include "agent/claim/claim.h"
 #include "agent/claim/reaper.h"
+#include "agent/store/store.h"
 #include "agent/work/cond.h"
+#include "agent/work/gate.h"
 #include "common/base/alloc.h"
 #include "drain.h"
 #include "volumes.h"
@@ -17,6 +19,12 @@ struct termination {
 int64_t termination_launched_ns(const struct nodeclaim *nc)
 {
     return nc && claim_is(nc, "Launched") ? cond_since(&nc->conditions, "Launched", 0) : 0;
+}
+
+bool termination_may_act(const struct runtime *rt)
+{
+    return store_listed(rt->store, STORE_POD) && store_listed(rt->store, STORE_NODE) &&
+           store_listed(rt->store, STORE_CLAIM) && gate_open(rt->gate);
 }
 
 struct termination *termination_new(struct runtime *rt)

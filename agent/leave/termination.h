@@ -54,6 +54,10 @@ struct node_termination;
 struct node_termination *node_termination_new(const struct ending *e);
 void node_termination_free(struct node_termination *n);
 
+/* The kinds that matter here are known and writing is allowed. The others need not be: what cannot
+ * be listed must not keep nodes from ending. */
+bool termination_may_act(const struct runtime *rt);
+
 /* When the claim's instance was launched, wall; 0 = long ago or never. */
 int64_t termination_launched_ns(const struct nodeclaim *nc);
 

@@ -162,6 +162,7 @@ static json_t *count_json(const struct nodepools *p, const struct count *c)
 
 static void set_gauges(const struct nodepools *p, const struct nodepool *np, const struct count *c)
 {
+    metric_forget(p->limit, "nodepool", np->m.name); /* a limit may have been taken off */
     for (int i = 0; i < RES_FIXED; i++) {
         double unit = i == RES_CPU ? 1000 : 1;
         const char *name = resource_name((enum resource)i);
@@ -231,6 +232,8 @@ static enum queue_verdict handle(void *ctx, const char *key)
     enum queue_verdict ret = QUEUE_OK;
     if (!np) {
         free(map_del(p->counted, key));
+        metric_forget(p->usage, "nodepool", key);
+        metric_forget(p->limit, "nodepool", key);
         return QUEUE_OK;
     }
     if (np->m.deleted_ns || np->is_static || !store_ours(&np->class_ref) ||

@@ -17,7 +17,8 @@
 struct provision_report {
     struct runtime *rt;
     struct metric_family *unschedulable, *duration, *depth;
-    uint64_t last; /* digest of the last result that was logged */
+    uint64_t last;  /* digest of the last result that was logged */
+    uint32_t begin; /* with more refusals than are told at once: where to go on */
 };
 
 static const double duration_buckets[] = {
@@ -73,6 +74,17 @@ static void report_refused(struct provision_report *r, const struct sched_refusa
     struct events_subject about = {KIND_POD, m->ns, m->name, m->uid};
     events_post(r->rt->events, &about, true, "FailedScheduling", m->uid, FAILED_SCHEDULING_NS,
                 FAILED_PREFIX "%s", text.p);
+}
+
+/* Thousands of texts would take longer than a turn may. */
+static void report_refusals(struct provision_report *r, const struct sched_result *s, bool log)
+{
+    uint32_t n = s->n_refused < PROVISION_REFUSED_MAX ? s->n_refused : PROVISION_REFUSED_MAX;
+    r->begin = n < s->n_refused ? r->begin % s->n_refused : 0;
+    for (uint32_t i = 0; i < n; i++) {
+        report_refused(r, &s->refused[(r->begin + i) % s->n_refused], log);
+    }
+    r->begin += n < s->n_refused ? n : 0;
 }
 
 /* ---- results -----------------------------------------------------------------------------------
@@ -131,8 +143,8 @@ void provision_report_result(struct provision_report *r, const struct snapshot *
     uint32_t refused = 0;
     for (uint32_t i = 0; i < s->n_refused; i++) {
         refused += s->refused[i].reason.code != REASON_NotScheduledByUs;
-        report_refused(r, &s->refused[i], log);
     }
+    report_refusals(r, s, log);
     metric_set(r->unschedulable, LABELS("provisioner"), refused);
     metric_set(r->depth, LABELS("provisioner"), snap->n_pods);
     metric_observe(r->duration, LABELS("provisioner"), (double)took_ns / NS_PER_S);

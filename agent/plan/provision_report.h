@@ -19,6 +19,8 @@ struct provision_report;
 struct provision_report *provision_report_new(struct runtime *rt);
 void provision_report_free(struct provision_report *r);
 
+#define PROVISION_REFUSED_MAX 500 /* told per decision; the next one goes on from there */
+
 /* A decision without pods: gauges go to 0. */
 void provision_report_nothing(struct provision_report *r);
 void provision_report_result(struct provision_report *r, const struct snapshot *snap,

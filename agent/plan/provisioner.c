@@ -38,10 +38,10 @@ struct provisioner {
     struct snapshot snap;
     struct sched *sched;
     int64_t begun_ns;
-    uint64_t units;
     /* its orders; [0, sent) have been sent */
     struct order **orders;
     size_t n_orders, sent, in_flight;
+    uint32_t made; /* claims of the result that orders were made of */
     struct create creates[PROVISION_CREATES_MAX];
     struct metric_family *created;
     /* UIDs of pods that the last decision did not get to, sorted */
@@ -240,18 +240,25 @@ static void apply_existing(struct provisioner *p, const struct sched_result *r)
     }
 }
 
-static void make_orders(struct provisioner *p, const struct sched_result *r)
+/* In slices, like the decision: an order may name hundreds of types. */
+static void make_orders(void *arg)
 {
-    p->orders = NEW_N(struct order *, r->n_claims);
-    p->n_orders = p->sent = 0;
-    for (uint32_t i = 0; i < r->n_claims; i++) {
+    struct provisioner *p = arg;
+    const struct sched_result *r = sched_result(p->sched);
+    int64_t start_ns = now_of(p);
+    while (p->made < r->n_claims && now_of(p) - start_ns < PROVISION_SLICE_NS) {
         struct err err = ERR_INIT;
-        struct order *o = order_new(p->rt, &r->claims[i], &err);
+        struct order *o = order_new(p->rt, &r->claims[p->made++], &err);
         if (o) {
             p->orders[p->n_orders++] = o;
         } else {
             log_error(p->rt->log, "cannot make a NodeClaim", "error", err.msg);
         }
+    }
+    if (p->made < r->n_claims) {
+        timer_set(&p->rt->timers, &p->slice, now_of(p), make_orders, p);
+    } else {
+        end_decision(p);
     }
 }
 
@@ -260,10 +267,11 @@ static void finish(struct provisioner *p)
     const struct sched_result *r = sched_result(p->sched);
     provision_report_result(p->report, &p->snap, r, now_of(p) - p->begun_ns);
     apply_existing(p, r);
-    make_orders(p, r);
     p->wanted = p->wanted || r->n_undecided > 0;
     remember_first(p, r);
-    end_decision(p);
+    p->orders = NEW_N(struct order *, r->n_claims);
+    p->n_orders = p->sent = p->made = 0;
+    make_orders(p);
 }
 
 static void slice(void *arg)
@@ -308,7 +316,8 @@ static void begin(struct provisioner *p)
     o.max_share_permyriad = p->rt->opt->max_share_permyriad;
     o.record_reasons = true;
     p->sched = sched_begin(&p->mem, &p->snap, &o);
-    slice(p);
+    /* The snapshot has taken this turn's time. */
+    timer_set(&p->rt->timers, &p->slice, now_of(p), slice, p);
 }
 
 static void kick(void *arg)

@@ -9,11 +9,11 @@
 
 struct target {
     struct map *pods; /* key → struct intent */
-    int64_t until_ns; /* monotonic; 0 = not initialized yet */
 };
 
 struct intent {
     char *uid, *target;
+    int64_t until_ns; /* monotonic; 0 = the target was not initialized when last asked */
 };
 
 struct intents {
@@ -100,7 +100,6 @@ void intents_put(struct intents *it, const char *target, const char *pod_key, co
         return;
     }
     map_put(t->pods, pod_key, in, NULL);
-    t->until_ns = 0; /* the window begins anew */
 }
 
 /* ---- life of a target --------------------------------------------------------------------------
@@ -119,7 +118,18 @@ static bool target_there(const struct intents *it, const char *name, bool *ret_r
     return !(nc && nc->m.deleted_ns) && !(n && store_leaving(it->rt->store, n));
 }
 
-/* Drops the target when its time is over. */
+/* Each pod has its own window: others that are planned for the same target later must not make it
+ * wait for ever. */
+static bool over(const struct intents *it, struct intent *in, bool ready)
+{
+    int64_t now_ns = clock_mono(it->rt->clock);
+    if (ready && in->until_ns == 0) {
+        in->until_ns = now_ns + intents_window_ns(it->rt);
+    }
+    return in->until_ns != 0 && in->until_ns <= now_ns;
+}
+
+/* Drops what is over; NULL if nothing is left. */
 static struct target *target_alive(struct intents *it, const char *name)
 {
     struct target *t = map_get(it->targets, name);
@@ -127,14 +137,19 @@ static struct target *target_alive(struct intents *it, const char *name)
     if (!t) {
         return NULL;
     }
-    int64_t now_ns = clock_mono(it->rt->clock);
-    bool there = target_there(it, name, &ready);
-    if (there && ready && t->until_ns == 0) {
-        t->until_ns = now_ns + intents_window_ns(it->rt);
-    }
-    if (!there || (t->until_ns != 0 && t->until_ns <= now_ns)) {
+    if (!target_there(it, name, &ready)) {
         target_drop(it, name);
         return NULL;
+    }
+    for (MAP_EACH(t->pods, e)) {
+        if (!over(it, map_value(e), ready)) {
+            continue;
+        }
+        bool last = map_count(t->pods) == 1;
+        intent_drop(it, map_key(e));
+        if (last) {
+            return NULL; /* the target went with it */
+        }
     }
     return t;
 }
@@ -145,21 +160,28 @@ static bool waits(const struct intents *it, const struct pod *p)
         return true;
     }
     const struct node *n = *p->node_name ? store_node(it->rt->store, p->node_name) : NULL;
-    return n && pod_reschedulable(p) && store_leaving(it->rt->store, n);
+    return n && store_must_move(it->rt->store, p, n);
 }
 
 bool intents_planned(struct intents *it, const struct pod *p)
 {
     char key[1024];
     snprintf(key, sizeof(key), "%s/%s", p->m.ns, p->m.name);
-    const struct intent *in = map_get(it->pods, key);
+    struct intent *in = map_get(it->pods, key);
     if (!in || !str_eq(in->uid, p->m.uid)) {
         return false;
     }
-    char *target = xstrdup(in->target);
-    bool alive = target_alive(it, target) != NULL;
-    free(target);
-    return alive;
+    AUTO_FREE char *target = xstrdup(in->target);
+    bool ready = false;
+    if (!target_there(it, target, &ready)) {
+        target_drop(it, target);
+        return false;
+    }
+    if (over(it, in, ready)) {
+        intent_drop(it, key);
+        return false;
+    }
+    return true;
 }
 
 static const struct pod *pod_by_key(const struct intents *it, const char *key)

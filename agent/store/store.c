@@ -207,6 +207,24 @@ static void put(struct kind_store *k, const char *key, const json_t *object)
     change(k, key, before, now);
 }
 
+static void remember_gone(struct kind_store *k, const char *key, int64_t rv)
+{
+    int64_t *version = NEW(int64_t);
+    bool full = false;
+    *version = rv;
+    free(map_put(k->gone, key, version, &full));
+    if (full) {
+        free(version);
+    }
+}
+
+/* Old news about an object that our own write has ended. */
+static bool was_ended(const struct kind_store *k, const char *key, int64_t rv)
+{
+    const int64_t *version = map_get(k->gone, key);
+    return version && rv <= *version;
+}
+
 static void drop(struct kind_store *k, const char *key)
 {
     map_del(k->own, key);
@@ -224,6 +242,7 @@ static void on_list_begin(void *arg)
     struct kind_store *k = arg;
     map_free(k->listed);
     k->listed = map_new(kind_rows[k->kind].max);
+    k->seen_rv = 0; /* a server that was restored counts from an earlier version on */
 }
 
 static void on_object(void *arg, json_t *object)
@@ -249,7 +268,9 @@ static void on_object(void *arg, json_t *object)
     if (have_rv <= rv) {
         map_del(k->own, key);
     }
-    if (!have || rv == 0 || have_rv < rv) {
+    bool went_back = k->listed && have_rv > rv && !map_has(k->own, key);
+    if (have ? rv == 0 || have_rv < rv || went_back : !was_ended(k, key, rv)) {
+        free(map_del(k->gone, key));
         put(k, key, object);
     }
 }
@@ -266,6 +287,7 @@ static void on_removed(void *arg, json_t *object)
     if (rv > k->seen_rv) {
         k->seen_rv = rv;
     }
+    free(map_del(k->gone, key));
     /* One of the same name that we have made since stays. */
     if (rv == 0 || version_of(map_get(k->objects, key)) <= rv) {
         drop(k, key);
@@ -303,6 +325,11 @@ static void on_list_end(void *arg)
         char *key = xstrdup(map_key(e));
         drop(k, key);
         free(key);
+    }
+    for (MAP_EACH(k->gone, g)) {
+        if (!map_has(listed, map_key(g))) {
+            free(map_del(k->gone, map_key(g)));
+        }
     }
     map_free(listed);
     if (doubt) {
@@ -344,6 +371,7 @@ void store_observe(struct store *s, json_t *object)
     if (k->kind != STORE_POD && json_object_get(meta, "deletionTimestamp") &&
         json_array_size(json_object_get(meta, "finalizers")) == 0) {
         drop(k, key);
+        remember_gone(k, key, rv);
         return;
     }
     put(k, key, object);
@@ -370,6 +398,7 @@ struct store *store_new(struct runtime *rt)
         k->kind = (enum store_kind)i;
         k->objects = map_new(kind_rows[i].max);
         k->own = map_new(kind_rows[i].max);
+        k->gone = map_new(kind_rows[i].max);
     }
     s->nominations = map_new(STORE_MAX_OBJECTS);
     store_index_init(s);
@@ -387,6 +416,10 @@ static void kind_done(struct kind_store *k)
         object_free(k->s->rt->decoder, k->kind, map_value(e));
     }
     map_free(k->objects);
+    for (MAP_EACH(k->gone, g)) {
+        free(map_value(g));
+    }
+    map_free(k->gone);
     map_free(k->own);
     map_free(k->listed);
 }
@@ -429,10 +462,16 @@ void store_start(struct store *s)
     }
 }
 
+bool store_listed(const struct store *s, enum store_kind kind)
+{
+    const struct watch *w = s->kinds[kind].watch;
+    return w && watch_synced(w);
+}
+
 bool store_synced(const struct store *s)
 {
     for (int i = 0; i < STORE_KINDS; i++) {
-        if (!s->kinds[i].watch || !watch_synced(s->kinds[i].watch)) {
+        if (!store_listed(s, (enum store_kind)i)) {
             return false;
         }
     }

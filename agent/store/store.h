@@ -5,7 +5,9 @@
  * placing looks at beside them: Namespace, PersistentVolumeClaim, PersistentVolume, StorageClass,
  * CSINode). Objects are core/model.h structs, decoded once, replaced whole, owned here; parsed JSON
  * is never kept. The answer to an own write enters before the writer's done (gate observer); a
- * watch event older than what the store has is dropped (resourceVersions compare as integers).
+ * watch event older than what the store has is dropped (resourceVersions compare as integers), also
+ * one about an object that an own write has ended. A list counts as it is: where it shows an older
+ * version than the store has, and we have not written since, the server was restored from a backup.
  *
  * While a decision is open (store_freeze) replaced objects go to a limbo list and are freed at the
  * thaw: pointers taken after the freeze stay good.
@@ -49,6 +51,8 @@ void store_free(struct store *s);
 void store_start(struct store *s);
 /* Every kind listed completely at least once. */
 bool store_synced(const struct store *s);
+/* This one was. */
+bool store_listed(const struct store *s, enum store_kind kind);
 /* The first kind that is not synced or whose watch has failed for long, with its last error; NULL
  * if all is well. */
 const char *store_trouble(const struct store *s, struct err *ret);
@@ -97,6 +101,10 @@ bool store_nominated(const struct store *s, const struct node *n, const struct n
 bool store_ours(const struct class_ref *ref);
 /* The node or its claim is on its way out: being deleted, or tainted for it. */
 bool store_leaving(const struct store *s, const struct node *n);
+
+/* The pod is to be planned elsewhere because its node leaves: it is evicted and comes back. Not one
+ * that must not be disrupted, since it stays where it is until it may. */
+bool store_must_move(const struct store *s, const struct pod *p, const struct node *n);
 
 /* Fills a snapshot_in with arrays in a (nodes, usage, claims of ours, daemonsets, pods: those that
  * are provisionable and those to be moved from nodes that leave, what is bound, volumes and

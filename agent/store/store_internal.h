@@ -29,7 +29,8 @@ struct kind_store {
     struct map *objects;
     struct map *listed; /* names seen by the list that is under way, else NULL */
     struct map *own;    /* written by us, not yet confirmed by the watch; &doubt: nor by a list */
-    int64_t seen_rv;    /* greatest version that the reflector showed */
+    struct map *gone; /* → version in which our own write ended it; until the watch says so too */
+    int64_t seen_rv;  /* greatest version that the reflector showed since its last list began */
     int64_t started_ns;
     uint64_t skipped;
     bool full;

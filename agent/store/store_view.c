@@ -69,6 +69,12 @@ bool store_leaving(const struct store *s, const struct node *n)
     return false;
 }
 
+bool store_must_move(const struct store *s, const struct pod *p, const struct node *n)
+{
+    return pod_reschedulable(p) && store_leaving(s, n) &&
+           !(pod_active(p) && pod_do_not_disrupt(p, clock_wall(s->rt->clock)));
+}
+
 /* The objects of a map as an array. */
 static const void **array_of(struct arena *a, const struct map *m, uint32_t *ret_n)
 {
@@ -121,7 +127,7 @@ static void add_pods(const struct store *s, struct arena *a, struct snapshot_in 
             continue;
         }
         for (MAP_EACH(on, p)) {
-            if (pod_reschedulable(map_value(p))) {
+            if (store_must_move(s, map_value(p), ret->nodes[i])) {
                 ARENA_GROW(a, pods, ret->n_pods, cap);
                 pods[ret->n_pods++] = map_value(p);
             }

@@ -3,7 +3,9 @@
 
 #include "agent/runtime.h"
 #include "common/base/alloc.h"
+#include "common/base/jsonx.h"
 #include "common/base/str.h"
+#include "common/base/timefmt.h"
 #include "metrics.h"
 
 enum call_kind { CALL_KUBE, CALL_WATCH, CALL_AWS };
@@ -14,8 +16,9 @@ struct call {
     struct call *next, **prev;
     uint64_t handle, below;
     enum call_kind kind;
-    bool write, removes, refused;
-    char name[64]; /* "PATCH", "ec2:CreateFleet": for metrics */
+    bool write, removes, creates, refused;
+    int64_t sent_ns; /* wall */
+    char name[64];   /* "PATCH", "ec2:CreateFleet": for metrics */
     kube_done_fn kube_done;
     kube_event_fn event;
     kube_end_fn end;
@@ -32,6 +35,9 @@ struct gate {
     uint64_t handles;
     int64_t deadline_ns;
     bool standby;
+    int64_t offset_ns; /* of the API server's wall clock to our monotonic one */
+    int64_t ours_ns;   /* of our own wall clock, when last looked */
+    int64_t jumped_ns; /* monotonic; 0 = since the last word from the server there was no jump */
     void (*observe)(void *ctx, json_t *object);
     void *observe_ctx;
     struct metric_family *kube_requests, *aws_requests, *refused;
@@ -43,6 +49,7 @@ struct gate *gate_new(struct runtime *rt, const struct kube_port *kube, const st
     g->rt = rt;
     g->kube = kube;
     g->aws = aws;
+    g->offset_ns = g->ours_ns = clock_wall(rt->clock) - clock_mono(rt->clock);
     /* Closed until standby.c knows that nobody else is in charge. */
     g->standby = rt->opt->mode != MODE_OBSERVE;
     if (rt->metrics) {
@@ -186,6 +193,36 @@ static bool still_there(const struct call *c, const json_t *object)
            json_integer_value(json_object_get(meta, "deletionGracePeriodSeconds")) > 0;
 }
 
+/* The server tells whole seconds, and the time of the request lies somewhere between. */
+static void learn_clock(struct gate *g, const struct call *c, const json_t *object)
+{
+    const char *text = jsonx_str(object, "metadata.creationTimestamp");
+    int64_t created_ns, now_ns = clock_wall(g->rt->clock), mono_ns = clock_mono(g->rt->clock);
+    if (!text || !timefmt_parse_rfc3339(text, &created_ns)) {
+        return;
+    }
+    bool right = created_ns >= c->sent_ns - NS_PER_S && created_ns <= now_ns + NS_PER_S;
+    g->offset_ns = (right ? now_ns : created_ns) - mono_ns;
+    g->ours_ns = now_ns - mono_ns;
+    g->jumped_ns = 0;
+}
+
+int64_t gate_clock_skew_ns(struct gate *g)
+{
+    int64_t mono_ns = clock_mono(g->rt->clock), ours_ns = clock_wall(g->rt->clock) - mono_ns;
+    int64_t moved_ns = ours_ns - g->ours_ns;
+    if (moved_ns > NS_PER_S || moved_ns < -NS_PER_S) {
+        g->jumped_ns = mono_ns;
+    }
+    g->ours_ns = ours_ns;
+    if (g->jumped_ns && mono_ns - g->jumped_ns > GATE_JUMP_NS) {
+        g->offset_ns = ours_ns;
+        g->jumped_ns = 0;
+    }
+    int64_t skew_ns = ours_ns - g->offset_ns;
+    return skew_ns > NS_PER_S || skew_ns < -NS_PER_S ? skew_ns : 0;
+}
+
 static void kube_done(void *arg, const struct kube_resp *resp)
 {
     struct call *c = arg;
@@ -195,6 +232,9 @@ static void kube_done(void *arg, const struct kube_resp *resp)
     if (c->write && resp->err.kind == ERR_NONE && resp->body && g->observe &&
         still_there(c, resp->body)) {
         g->observe(g->observe_ctx, resp->body);
+    }
+    if (c->creates && resp->err.kind == ERR_NONE && resp->body) {
+        learn_clock(g, c, resp->body);
     }
     c->kube_done(c->arg, resp);
     free(c);
@@ -207,6 +247,8 @@ static uint64_t kube_request(void *ctx, const struct kube_req *req, kube_done_fn
     c->kube_done = done;
     c->write = !str_eq(req->method, "GET");
     c->removes = str_eq(req->method, "DELETE");
+    c->creates = str_eq(req->method, "POST");
+    c->sent_ns = clock_wall(g->rt->clock);
     str_copy(c->name, sizeof(c->name), req->method);
     if (c->write && !gate_open(g)) {
         return refuse(c);

@@ -11,6 +11,8 @@
  * an own successful write is shown to `observe` before the asker's done runs, so that the store is
  * never behind what the agent itself did.
  *
+ * What the API server creates for us tells its clock: gate_clock_skew_ns.
+ *
  * The gate also keeps the trace of calls for metrics and counts what it refused.
  */
 #ifndef KARP_AGENT_GATE_H
@@ -37,6 +39,12 @@ void gate_set_standby(struct gate *g, bool standby);
 bool gate_standby(const struct gate *g);
 /* May a write go out right now? Controllers ask only to save themselves work. */
 bool gate_open(const struct gate *g);
+
+/* How far this machine's clock is ahead of the API server's, as far as is known: by the creation
+ * times of what we created, and by jumps of our own clock against the monotonic one. A jump that
+ * nothing has confirmed for GATE_JUMP_NS is taken for a correction. 0 while within a second. */
+#define GATE_JUMP_NS (INT64_C(600) * 1000000000)
+int64_t gate_clock_skew_ns(struct gate *g);
 
 void gate_set_observer(struct gate *g, void (*observe)(void *ctx, json_t *object), void *ctx);
 

@@ -2,17 +2,22 @@
 #include "gauges.h"
 
 #include "agent/claim/claim.h"
+#include "agent/cloud/cloud.h"
 #include "agent/store/store.h"
 #include "common/base/alloc.h"
 #include "common/base/map.h"
 #include "common/base/str.h"
 #include "common/core/budget.h"
+#include "common/kube/events.h"
 #include "metrics.h"
+#include "statemetrics.h"
 
 struct gauges {
     struct runtime *rt;
     struct timer timer;
-    struct metric_family *nodes, *utilization, *allowed, *consuming;
+    struct statemetrics *state;
+    int64_t synced_ns; /* monotonic: when the store was last seen synced, first the start */
+    struct metric_family *nodes, *unsynced, *utilization, *allowed, *consuming, *cost;
 };
 
 static const struct {
@@ -57,6 +62,13 @@ static void count(const struct gauges *g, const char *pool, int64_t *nodes, int6
     }
 }
 
+static void say_blocked(struct gauges *g, const struct nodepool *np)
+{
+    struct events_subject about = {KIND_NODE_POOL, NULL, np->m.name, np->m.uid};
+    events_post(g->rt->events, &about, false, "DisruptionBlocked", "Empty", NS_PER_MIN,
+                "No allowed disruptions for disruption reason Empty due to blocking budget");
+}
+
 static void budgets(struct gauges *g)
 {
     int64_t now_ns = clock_wall(g->rt->clock);
@@ -68,7 +80,11 @@ static void budgets(struct gauges *g)
         }
         count(g, np->m.name, &nodes, &leaving);
         for (size_t i = 0; i < ARRAY_LEN(reasons); i++) {
-            int64_t allowed = budget_allowed(np, reasons[i].reason, nodes, now_ns) - leaving;
+            int64_t allowed = budget_allowed(np, reasons[i].reason, nodes, now_ns);
+            if (allowed == 0 && nodes > 0 && reasons[i].reason == DISRUPT_EMPTY) {
+                say_blocked(g, np);
+            }
+            allowed -= leaving;
             metric_set(g->allowed, LABELS(np->m.name, reasons[i].name),
                        (double)(allowed > 0 ? allowed : 0));
             metric_set(g->consuming, LABELS(np->m.name, reasons[i].name), (double)leaving);
@@ -76,9 +92,36 @@ static void budgets(struct gauges *g)
     }
 }
 
+/* $/h of the pools' launched claims by their offerings' prices. */
+static void costs(struct gauges *g)
+{
+    metric_reset(g->cost);
+    for (MAP_EACH(store_all(g->rt->store, STORE_POOL), p)) {
+        const struct nodepool *np = map_value(p);
+        if (store_ours(&np->class_ref)) {
+            metric_set(g->cost, LABELS(np->m.name), 0);
+        }
+    }
+    for (MAP_EACH(store_all(g->rt->store, STORE_CLAIM), e)) {
+        const struct nodeclaim *nc = map_value(e);
+        enum capacity_type type = capacity_type_of(labels_get(&nc->m.labels, L_CAPACITY_TYPE));
+        if (!store_ours(&nc->class_ref) || !*nc->provider_id || type == CT_COUNT ||
+            !store_pool(g->rt->store, nc->pool)) {
+            continue;
+        }
+        int64_t price = cloud_price(g->rt->cloud, claim_label(g->rt, nc, L_INSTANCE_TYPE),
+                                    claim_label(g->rt, nc, L_ZONE), type);
+        metric_add(g->cost, LABELS(nc->pool), price > 0 ? (double)price / 1e12 : 0);
+    }
+}
+
 static void refresh(void *arg)
 {
     struct gauges *g = arg;
+    int64_t now_ns = clock_mono(g->rt->clock);
+    g->synced_ns = store_synced(g->rt->store) ? now_ns : g->synced_ns;
+    metric_set(g->unsynced, NULL, (double)(now_ns - g->synced_ns) / NS_PER_S);
+    costs(g);
     metric_set(g->nodes, NULL, (double)map_count(store_all(g->rt->store, STORE_NODE)));
     metric_reset(g->allowed);
     metric_reset(g->consuming);
@@ -94,6 +137,13 @@ struct gauges *gauges_new(struct runtime *rt)
     g->rt = rt;
     g->nodes = metrics_family(m, "karpenter_cluster_state_node_count", "Nodes in the store.",
                               METRIC_GAUGE, NULL, NULL, 0);
+    g->unsynced =
+        metrics_family(m, "karpenter_cluster_state_unsynced_time_seconds",
+                       "How long the store has not been synced.", METRIC_GAUGE, NULL, NULL, 0);
+    g->cost = metrics_family(m, "karpenter_nodepools_cost_total",
+                             "$/h of the pool's nodes by their offerings' prices.", METRIC_GAUGE,
+                             LABELS("nodepool"), NULL, 0);
+    g->state = statemetrics_new(rt);
     g->utilization = metrics_family(m, "karpenter_cluster_utilization_percent",
                                     "Requested of allocatable, all nodes.", METRIC_GAUGE,
                                     LABELS("resource_type"), NULL, 0);
@@ -110,11 +160,13 @@ void gauges_free(struct gauges *g)
 {
     if (g) {
         timer_stop(&g->rt->timers, &g->timer);
+        statemetrics_free(g->state);
         free(g);
     }
 }
 
 void gauges_start(struct gauges *g)
 {
+    g->synced_ns = clock_mono(g->rt->clock);
     refresh(g);
 }

@@ -16,6 +16,7 @@ struct series {
     double sum;
     uint64_t count;
     uint64_t *hits; /* histogram: observations per bucket */
+    double *last;   /* summary: the newest observations, round and round */
 };
 
 struct metric_family {
@@ -29,8 +30,15 @@ struct metric_family {
     struct metrics *owner;
 };
 
+struct page {
+    void (*fn)(void *ctx, struct buf *out);
+    void *ctx;
+};
+
 struct metrics {
     struct map *families;
+    struct page pages[METRICS_MAX_PAGES];
+    size_t n_pages;
     uint64_t dropped;
 };
 
@@ -47,6 +55,7 @@ static void series_free(struct metric_family *f, struct series *s)
         free(s->values[i]);
     }
     free(s->hits);
+    free(s->last);
     free(s);
 }
 
@@ -56,6 +65,28 @@ void metric_reset(struct metric_family *f)
         series_free(f, map_value(e));
     }
     map_clear(f->series);
+}
+
+void metric_forget(struct metric_family *f, const char *label, const char *value)
+{
+    for (MAP_EACH(f->series, e)) {
+        struct series *s = map_value(e);
+        for (size_t i = 0; i < f->n_labels; i++) {
+            if (str_eq(f->labels[i], label) && str_eq(s->values[i], value)) {
+                map_del(f->series, map_key(e));
+                series_free(f, s);
+                break;
+            }
+        }
+    }
+}
+
+void metrics_page(struct metrics *m, void (*fn)(void *ctx, struct buf *out), void *ctx)
+{
+    if (m->n_pages == METRICS_MAX_PAGES) {
+        BUG("more than %d pages of metrics", METRICS_MAX_PAGES);
+    }
+    m->pages[m->n_pages++] = (struct page){fn, ctx};
 }
 
 static void family_free(struct metric_family *f)
@@ -148,6 +179,8 @@ static struct series *series_touch(struct metric_family *f, const char *const *v
     }
     if (f->type == METRIC_HISTOGRAM) {
         s->hits = NEW_N(uint64_t, f->n_buckets + 1);
+    } else if (f->type == METRIC_SUMMARY) {
+        s->last = NEW_N(double, METRICS_SUMMARY_LAST);
     }
     return s;
 }
@@ -171,6 +204,10 @@ void metric_set(struct metric_family *f, const char *const *values, double value
 void metric_observe(struct metric_family *f, const char *const *values, double value)
 {
     struct series *s = series_touch(f, values);
+    if (s && s->last) {
+        s->last[s->count++ % METRICS_SUMMARY_LAST] = value;
+        s->sum += value;
+    }
     if (!s || !s->hits) {
         return;
     }
@@ -212,10 +249,11 @@ static void put_number(struct buf *out, double v)
 }
 
 static void put_series_head(const struct metric_family *f, const struct series *s,
-                            const char *suffix, const char *le, struct buf *out)
+                            const char *suffix, const char *extra, const char *value,
+                            struct buf *out)
 {
     buf_printf(out, "%s%s", f->name, suffix);
-    if (f->n_labels == 0 && !le) {
+    if (f->n_labels == 0 && !extra) {
         return;
     }
     buf_putc(out, '{');
@@ -224,10 +262,45 @@ static void put_series_head(const struct metric_family *f, const struct series *
         put_escaped(out, s->values[i], true);
         buf_putc(out, '"');
     }
-    if (le) {
-        buf_printf(out, "%sle=\"%s\"", f->n_labels ? "," : "", le);
+    if (extra) {
+        buf_printf(out, "%s%s=\"%s\"", f->n_labels ? "," : "", extra, value);
     }
     buf_putc(out, '}');
+}
+
+static void put_sum_count(const struct metric_family *f, const struct series *s, struct buf *out)
+{
+    put_series_head(f, s, "_sum", NULL, NULL, out);
+    buf_putc(out, ' ');
+    put_number(out, s->sum);
+    buf_putc(out, '\n');
+    put_series_head(f, s, "_count", NULL, NULL, out);
+    buf_printf(out, " %llu\n", (unsigned long long)s->count);
+}
+
+static int double_cmp(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void put_summary(const struct metric_family *f, const struct series *s, struct buf *out)
+{
+    static const struct {
+        const char *text;
+        unsigned percent;
+    } quantiles[] = {{"0", 0}, {"0.5", 50}, {"0.9", 90}, {"0.99", 99}, {"1", 100}};
+    double sorted[METRICS_SUMMARY_LAST];
+    size_t n = s->count < METRICS_SUMMARY_LAST ? (size_t)s->count : METRICS_SUMMARY_LAST;
+    memcpy(sorted, s->last, n * sizeof(*sorted));
+    qsort(sorted, n, sizeof(*sorted), double_cmp);
+    for (size_t i = 0; n > 0 && i < ARRAY_LEN(quantiles); i++) {
+        put_series_head(f, s, "", "quantile", quantiles[i].text, out);
+        buf_putc(out, ' ');
+        put_number(out, sorted[(n - 1) * quantiles[i].percent / 100]);
+        buf_putc(out, '\n');
+    }
+    put_sum_count(f, s, out);
 }
 
 static void put_histogram(const struct metric_family *f, const struct series *s, struct buf *out)
@@ -239,15 +312,10 @@ static void put_histogram(const struct metric_family *f, const struct series *s,
             snprintf(le, sizeof(le), "%.15g", f->buckets[b]);
         }
         below += s->hits[b];
-        put_series_head(f, s, "_bucket", le, out);
+        put_series_head(f, s, "_bucket", "le", le, out);
         buf_printf(out, " %llu\n", (unsigned long long)below);
     }
-    put_series_head(f, s, "_sum", NULL, out);
-    buf_putc(out, ' ');
-    put_number(out, s->sum);
-    buf_putc(out, '\n');
-    put_series_head(f, s, "_count", NULL, out);
-    buf_printf(out, " %llu\n", (unsigned long long)s->count);
+    put_sum_count(f, s, out);
 }
 
 static int entry_cmp(const void *a, const void *b)
@@ -267,15 +335,28 @@ static const struct map_entry **sorted_entries(const struct map *m)
     return list;
 }
 
+void metrics_put_label(struct buf *out, const char *name, const char *value)
+{
+    bool first = out->n > 0 && out->p[out->n - 1] == '{';
+    buf_printf(out, "%s%s=\"", first ? "" : ",", name);
+    put_escaped(out, value, true);
+    buf_putc(out, '"');
+}
+
+void metrics_put_head(struct buf *out, const char *name, const char *help, enum metric_type type)
+{
+    static const char *const types[] = {"counter", "gauge", "histogram", "summary"};
+    buf_printf(out, "# HELP %s ", name);
+    put_escaped(out, help, false);
+    buf_printf(out, "\n# TYPE %s %s\n", name, types[type]);
+}
+
 static void put_family(const struct metric_family *f, struct buf *out)
 {
-    static const char *const types[] = {"counter", "gauge", "histogram"};
     if (map_count(f->series) == 0) {
         return;
     }
-    buf_printf(out, "# HELP %s ", f->name);
-    put_escaped(out, f->help, false);
-    buf_printf(out, "\n# TYPE %s %s\n", f->name, types[f->type]);
+    metrics_put_head(out, f->name, f->help, f->type);
     const struct map_entry **list AUTO_FREE = sorted_entries(f->series);
     for (size_t i = 0; i < map_count(f->series); i++) {
         const struct series *s = map_value(list[i]);
@@ -283,7 +364,11 @@ static void put_family(const struct metric_family *f, struct buf *out)
             put_histogram(f, s, out);
             continue;
         }
-        put_series_head(f, s, "", NULL, out);
+        if (f->type == METRIC_SUMMARY) {
+            put_summary(f, s, out);
+            continue;
+        }
+        put_series_head(f, s, "", NULL, NULL, out);
         buf_putc(out, ' ');
         put_number(out, s->value);
         buf_putc(out, '\n');
@@ -295,6 +380,9 @@ void metrics_render(const struct metrics *m, struct buf *out)
     const struct map_entry **list AUTO_FREE = sorted_entries(m->families);
     for (size_t i = 0; i < map_count(m->families); i++) {
         put_family(map_value(list[i]), out);
+    }
+    for (size_t i = 0; i < m->n_pages; i++) {
+        m->pages[i].fn(m->pages[i].ctx, out);
     }
     buf_puts(out,
              "# HELP karp_metrics_dropped_total Series not kept because their family is full.\n"
@@ -327,7 +415,7 @@ double metrics_sum(const struct metrics *m, const char *name, const char *const 
     for (MAP_EACH(f->series, e)) {
         const struct series *s = map_value(e);
         if (series_matches(f, s, pairs)) {
-            sum += f->type == METRIC_HISTOGRAM ? (double)s->count : s->value;
+            sum += f->type >= METRIC_HISTOGRAM ? (double)s->count : s->value;
         }
     }
     return sum;

@@ -3,7 +3,9 @@
  *
  * A family is declared once with its help text, type and label names; series come into being when
  * first touched. Each family has a maximum of series; past it new ones are dropped and counted in
- * karp_metrics_dropped_total. Values are kept as double, since Prometheus has nothing else.
+ * karp_metrics_dropped_total. Summaries have Karpenter's quantiles 0, 0.5, 0.9, 0.99 and 1 over the
+ * newest METRICS_SUMMARY_LAST observations. Values are kept as double, since Prometheus has nothing
+ * else.
  */
 #ifndef KARP_AGENT_METRICS_H
 #define KARP_AGENT_METRICS_H
@@ -13,7 +15,9 @@
 #define METRICS_MAX_LABELS 6
 #define METRICS_MAX_SERIES 20000 /* per family */
 
-enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM };
+#define METRICS_SUMMARY_LAST 256 /* observations that a summary's quantiles are taken from */
+
+enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM, METRIC_SUMMARY };
 
 struct metrics;
 struct metric_family;
@@ -33,6 +37,16 @@ void metric_set(struct metric_family *f, const char *const *values, double value
 void metric_observe(struct metric_family *f, const char *const *values, double value);
 /* Drops all series of a gauge family, before it is filled anew. */
 void metric_reset(struct metric_family *f);
+/* Drops the series whose label has that value: what it names is gone. */
+void metric_forget(struct metric_family *f, const char *label, const char *value);
+
+/* For what would be too many series to keep: fn writes whole families, sorted, whenever a page is
+ * made; they follow the others. At most METRICS_MAX_PAGES. */
+#define METRICS_MAX_PAGES 4
+void metrics_page(struct metrics *m, void (*fn)(void *ctx, struct buf *out), void *ctx);
+/* name="value" with the value escaped, for such pages; preceded by "," unless out ends in "{". */
+void metrics_put_label(struct buf *out, const char *name, const char *value);
+void metrics_put_head(struct buf *out, const char *name, const char *help, enum metric_type type);
 
 #define LABELS(...) ((const char *const[]){__VA_ARGS__, NULL})
 

@@ -16,6 +16,7 @@ struct item {
     enum item_state state;
     unsigned failures;
     int64_t again_ns;         /* wanted again while running or busy; NS_NEVER = not */
+    int64_t news_ns;          /* the part of it that came while busy */
     enum queue_verdict early; /* queue_done from within the handler */
     int64_t early_retry_ns;
     void *mem; /* queue_attach */
@@ -97,7 +98,7 @@ static void item_run(void *arg);
 static void item_wait(struct item *it, int64_t at_ns)
 {
     it->state = ITEM_WAITING;
-    it->again_ns = NS_NEVER;
+    it->again_ns = it->news_ns = NS_NEVER;
     timer_set(&it->q->rt->timers, &it->timer, at_ns, item_run, it);
 }
 
@@ -109,8 +110,10 @@ static void item_finish(struct item *it, enum queue_verdict verdict, int64_t ret
     if (verdict == QUEUE_FAIL) {
         int64_t pause = item_backoff(it);
         int64_t at = queue_now(it->q) + (retry_after_ns > 0 ? retry_after_ns : pause);
-        bool sooner = retry_after_ns <= 0 && it->again_ns < at;
-        item_wait(it, sooner ? it->again_ns : at);
+        /* What the look asked for itself was meant for its success: a write that fails at once
+         * would else be tried in a tight loop. */
+        bool sooner = retry_after_ns <= 0 && it->news_ns < at;
+        item_wait(it, sooner ? it->news_ns : at);
         return;
     }
     it->failures = 0;
@@ -125,7 +128,7 @@ static void item_run(void *arg)
 {
     struct item *it = arg;
     it->state = ITEM_RUNNING;
-    it->again_ns = NS_NEVER;
+    it->again_ns = it->news_ns = NS_NEVER;
     enum queue_verdict v = it->q->fn(it->q->ctx, it->key);
     if (it->state == ITEM_ENDED) {
         item_finish(it, it->early, it->early_retry_ns);
@@ -175,6 +178,9 @@ static void queue_add_at(struct queue *q, const char *key, int64_t at_ns)
     if (it->state != ITEM_WAITING) {
         if (at_ns < it->again_ns) {
             it->again_ns = at_ns;
+        }
+        if (it->state == ITEM_BUSY && at_ns < it->news_ns) {
+            it->news_ns = at_ns;
         }
     } else if (at_ns < it->timer.at_ns) {
         item_wait(it, at_ns);

@@ -5,8 +5,9 @@
  * has a request in flight (the handler returned QUEUE_BUSY), further adds wait and run once when
  * queue_done comes: one request in flight per object and controller. queue_done tells what is
  * next: done, look again after a time, or failed (back-off doubles from base to cap with jitter;
- * success resets it). Keys are forgotten when done. The order between keys is the order they became
- * due: exact in replays.
+ * success resets it; a wish that came meanwhile is served at once, but not one that the handler
+ * itself had made: it was for the case of success). Keys are forgotten when done. The order between
+ * keys is the order they became due: exact in replays.
  */
 #ifndef KARP_AGENT_QUEUE_H
 #define KARP_AGENT_QUEUE_H

@@ -34,11 +34,11 @@ static void step_done(void *arg, const struct kube_resp *resp)
     if (st->then) {
         st->then(st->ctx, st->key, resp);
     }
-    if (e->kind == ERR_NONE || e->kind == ERR_NOT_FOUND) {
+    if (e->kind == ERR_NONE) {
         queue_done(st->q, st->key, QUEUE_OK, 0);
         return;
     }
-    if (e->kind == ERR_CONFLICT || e->kind == ERR_CANCELLED) {
+    if (e->kind == ERR_CONFLICT || e->kind == ERR_CANCELLED || e->kind == ERR_NOT_FOUND) {
         log_debug(st->rt->log, "write not done", "what", st->what, "name", st->key, "error",
                   e->msg);
     } else {

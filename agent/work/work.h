@@ -2,9 +2,10 @@
  * work.h - one write that ends a look: what nearly every controller does with its decision.
  *
  * A handler of a queue decides on one step, sends it with one of these and returns their verdict.
- * The answer ends the look at the key: success and "it is gone" as OK (the store has the new state
- * by then and its subscribers have added the key again), a conflict after a moment (the newer
- * version is on its way), everything else by the queue's back-off or as the server asks. Failures
+ * The answer ends the look at the key: success as OK (the store has the new state by then and its
+ * subscribers have added the key again), a conflict after a moment (the newer version is on its
+ * way), everything else by the queue's back-off or as the server asks; "it is gone" too, since the
+ * watch may be minutes behind and the store shows the object until then. Failures
  * are logged once per look, at debug level when they are ordinary.
  */
 #ifndef KARP_AGENT_WORK_H

@@ -64,7 +64,8 @@ struct aws_result {
     const char *body; /* "" if there was none */
     size_t body_n;
     int attempts;
-    bool unknown; /* with an error: one of the attempts may have taken effect nevertheless */
+    int64_t date_ns; /* the service's clock when it answered, 0 if it did not say */
+    bool unknown;    /* with an error: one of the attempts may have taken effect nevertheless */
 };
 
 typedef void (*aws_result_fn)(void *arg, const struct aws_result *res);

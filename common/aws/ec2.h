@@ -33,7 +33,8 @@
 #define EC2_USER_DATA_MAX 16384 /* before base64 */
 #define EC2_TOKEN_MAX 64        /* characters of a ClientToken */
 /* Page sizes as Karpenter's. */
-#define EC2_PAGE_INSTANCES 1000
+#define EC2_PAGE_INSTANCES                                                                         \
+    250 /* EC2 takes up to 1000; they would take too long to read in one go */
 #define EC2_PAGE_SUBNETS 500
 #define EC2_PAGE_GROUPS 500
 #define EC2_PAGE_IMAGES 1000

@@ -230,6 +230,12 @@ START_TEST(no_capacity_ends_the_claim)
 }
 END_TEST
 
+static bool fenced(struct rig *r)
+{
+    return metrics_sum(r->rt->metrics, "karp_gate_refused_total",
+                       (const char *const[]){"call", "ec2:CreateFleet", NULL}) > 0;
+}
+
 /* ---- claims that go before they are launched ------------------------------------------------- */
 
 START_TEST(gone_before_it_was_launched)
@@ -237,11 +243,95 @@ START_TEST(gone_before_it_was_launched)
     struct rig r;
     rig_open(&r);
     rig_begin(&r);
-    json_t *claim = rig_claim("{\"metadata\":{\"deletionTimestamp\":\"2026-01-05T09:00:00Z\"}}");
-    rig_put(&r, claim);
+    rig_put(&r, rig_claim(NULL));
+    rig_delete(&r, "claim");
     ck_assert(settled(&r));
     rig_run(&r, 10 * NS_PER_S);
     ck_assert_uint_eq(calls(&r, "CreateFleet"), 0);
+    rig_close(&r);
+}
+END_TEST
+
+/* Somebody else may have launched it before we heard of it. */
+START_TEST(gone_when_first_seen)
+{
+    struct rig r;
+    rig_open(&r);
+    rig_begin(&r);
+    rig_put(&r, rig_claim("{\"metadata\":{\"deletionTimestamp\":\"2026-01-05T09:00:00Z\"}}"));
+    ck_assert(!settled(&r));
+    rig_run(&r, 70 * NS_PER_S);
+    ck_assert(settled(&r));
+    ck_assert_uint_eq(calls(&r, "CreateFleet"), 0);
+    rig_close(&r);
+}
+END_TEST
+
+/* A claim that could be deleted under our hands gets no instance. */
+START_TEST(not_without_finalizer)
+{
+    struct rig r;
+    rig_open(&r);
+    rig_begin(&r);
+    rig_put(&r, rig_claim("{\"metadata\":{\"finalizers\":null}}"));
+    rig_run(&r, 10 * NS_PER_S);
+    ck_assert_uint_eq(calls(&r, "CreateFleet"), 0);
+    jsonx_set_new(rig_object(&r, "claim"), "metadata.finalizers",
+                  json_pack("[s]", "karpenter.sh/termination"));
+    rig_store(&r, rig_object(&r, "claim"));
+    rig_run(&r, 10 * NS_PER_S);
+    ck_assert_uint_eq(instances(&r), 1);
+    rig_close(&r);
+}
+END_TEST
+
+/* Not asked for again and again while it waits for its class; one that is not ready ends it. */
+START_TEST(class_is_not_ready)
+{
+    struct rig r;
+    rig_open(&r);
+    rig_put(&r, rig_claim(NULL));
+    rig_begin(&r);
+    rig_close(&r);
+    rig_init(&r);
+    rig_put(&r, rig_class("{\"spec\":{\"amiSelectorTerms\":[{\"alias\":\"al2@latest\"}]}}"));
+    rig_put(&r, rig_claim(NULL));
+    rig_begin(&r);
+    rig_run(&r, 10 * NS_PER_S);
+    ck_assert_uint_eq(r.deletes, 1);
+    ck_assert_uint_eq(calls(&r, "CreateFleet"), 0);
+    ck_assert_uint_le(calls(&r, "DescribeInstances"), 5); /* every 3 s now that it goes */
+    ck_assert(!settled(&r));
+    rig_run(&r, 70 * NS_PER_S);
+    ck_assert(settled(&r));
+    rig_close(&r);
+}
+END_TEST
+
+/* An attempt without an answer, then one that is not sent since the fence has closed. */
+START_TEST(lost_then_fenced)
+{
+    struct rig r;
+    rig_open(&r);
+    rig_begin(&r);
+    rig_step(&r, "{\"hide\":{\"for\":\"20s\"}}");
+    rig_step(&r, "{\"fail\":{\"action\":\"CreateFleet\",\"code\":\"LostAnswer\",\"times\":1}}");
+    rig_put(&r, rig_claim(NULL));
+    for (int i = 0; i < 100 && instances(&r) == 0; i++) {
+        rig_run(&r, 100 * NS_PER_MS);
+    }
+    ck_assert_uint_eq(instances(&r), 1);
+    gate_set_standby(r.rt->gate, true);
+    for (int i = 0; i < 2000 && !fenced(&r); i++) {
+        rig_run(&r, 100 * NS_PER_MS);
+    }
+    ck_assert(fenced(&r));
+    gate_set_standby(r.rt->gate, false);
+    rig_delete(&r, "claim");
+    ck_assert(!settled(&r)); /* there is one: it must be found first */
+    rig_run(&r, 60 * NS_PER_S);
+    ck_assert(settled(&r));
+    ck_assert_str_eq(claim_str(&r, "status.providerID"), simec2_instance_at(r.ec2, 0)->provider_id);
     rig_close(&r);
 }
 END_TEST
@@ -328,13 +418,15 @@ static const struct {
     int wait_s;
     size_t left;
     int halted;
+    int jump_s; /* of our clock */
 } collections[] = {
-    {"an orphan goes", 1, NULL, false, 60, 0, 0},
-    {"but not a young one", 1, NULL, false, 22, 1, 0},
-    {"nor one whose node is Ready", 1, "True", false, 60, 1, 0},
-    {"though one whose node is not", 1, "False", false, 60, 0, 0},
-    {"nor another cluster's", 0, NULL, true, 60, 1, 0},
-    {"nor many at once", 2, NULL, false, 60, 2, 1},
+    {"an orphan goes", 1, NULL, false, 60, 0, 0, 0},
+    {"but not a young one", 1, NULL, false, 22, 1, 0, 0},
+    {"nor one whose node is Ready", 1, "True", false, 60, 1, 0, 0},
+    {"though one whose node is not", 1, "False", false, 60, 0, 0, 0},
+    {"nor another cluster's", 0, NULL, true, 60, 1, 0, 0},
+    {"nor many at once", 2, NULL, false, 60, 2, 1, 0},
+    {"nor any while the clock is off", 1, NULL, false, 60, 1, 0, 40},
 };
 
 static json_t *node_of(struct rig *r, const char *ready)
@@ -361,6 +453,7 @@ START_TEST(collecting)
         rig_put(&r, node_of(&r, collections[_i].node));
     }
     gc_start(g);
+    r.f->wall_shift_ns += collections[_i].jump_s * NS_PER_S;
     rig_run(&r, collections[_i].wait_s * NS_PER_S);
     ck_assert_msg(instances(&r) == collections[_i].left, "%s: %zu left", collections[_i].name,
                   instances(&r));
@@ -425,5 +518,7 @@ END_TEST
 
 UNIT_MAIN("launcher", UNIT_CASES(launching, rows), UNIT_TEST(what_is_written),
           UNIT_TEST(no_capacity_ends_the_claim), UNIT_TEST(gone_before_it_was_launched),
+          UNIT_TEST(gone_when_first_seen), UNIT_TEST(not_without_finalizer),
+          UNIT_TEST(class_is_not_ready), UNIT_TEST(lost_then_fenced),
           UNIT_TEST(gone_but_perhaps_launched), UNIT_TEST(gone_and_launched),
           UNIT_CASES(collecting, collections), UNIT_CASES(losing, losses))

@@ -107,8 +107,10 @@ static const struct {
      REASON_PoolNotReady, "EC2NodeClass other not found"},
     {"class not ready", "{\"spec\":{\"subnetSelectorTerms\":[{\"id\":\"subnet-0ff\"}]}}", NULL, 1,
      REASON_PoolNotReady, "SubnetsReady=False"},
-    {"class that goes", "{\"metadata\":{\"deletionTimestamp\":\"2026-01-05T09:00:00Z\"}}", NULL, 1,
-     REASON_PoolNotReady, "is being deleted"},
+    {"class that goes",
+     "{\"metadata\":{\"deletionTimestamp\":\"2026-01-05T09:00:00Z\",\"finalizers\":["
+     "\"example.com/stays\"]}}",
+     NULL, 1, REASON_PoolNotReady, "is being deleted"},
     {"class with a field of a newer version", "{\"spec\":{\"newField\":1}}", NULL, 1,
      REASON_UnknownFields, "newField"},
     {"pool with a field of a newer version", NULL, "{\"spec\":{\"newField\":1}}", 1,

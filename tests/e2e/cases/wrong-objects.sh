@@ -13,8 +13,13 @@ pool future spot '' future
 pool bogus barter '' bogus
 deployment future 1 1Gi future
 kubectl patch nodepool future --type merge -p '{"spec": {"template": {"spec": {"quantumState": "both"}}}}' >/dev/null
-for spec in '{"template": {"spec": {"requirements": "text", "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}}}}' \
-    '{"template": "text", "limits": [1]}' '{}' '{"weight": "heavy", "limits": {"cpu": "ten"}, "disruption": {"consolidateAfter": "soon", "budgets": {"a": 1}}, "template": {"metadata": {"labels": {"a": 1}}, "spec": {"expireAfter": 7, "taints": [3], "requirements": [{"key": 1}], "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}}}}'; do
+# Those that lead to our class must be heard of; what leads nowhere is somebody else's.
+ref='"nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}'
+for spec in "{\"template\": {\"spec\": {\"requirements\": \"text\", $ref}}}" \
+    "{\"template\": {\"metadata\": \"text\", \"spec\": {\"requirements\": [], $ref}}, \"limits\": [1]}" \
+    "{\"weight\": \"heavy\", \"limits\": {\"cpu\": \"ten\"}, \"disruption\": {\"consolidateAfter\": \"soon\", \"budgets\": {\"a\": 1}},
+      \"template\": {\"spec\": {\"expireAfter\": 7, \"taints\": [3], \"requirements\": [{\"key\": 1}], $ref}}}" \
+    '{"template": "text"}' '{}'; do
     n=$((${n:-0} + 1))
     echo "{\"apiVersion\": \"karpenter.sh/v1\", \"kind\": \"NodePool\", \"metadata\": {\"name\": \"broken-$n\"}, \"spec\": $spec}" | apply
 done
@@ -29,7 +34,7 @@ expect 10 "condition Ready" False condition nodepool bogus Ready
 said() { # POOL: in a condition or in the log
     [ "$(condition nodepool "$1" ValidationSucceeded)" = False ] || [ "$(logged agent -F "$1")" != 0 ] && echo said
 }
-for i in 1 2 3 4; do expect 10 "a word about broken-$i" said said "broken-$i"; done
+for i in 1 2 3; do expect 10 "a word about broken-$i" said said "broken-$i"; done
 
 # A pool with a field that nobody knows launches nothing, and does when the field is gone.
 scale 1 future

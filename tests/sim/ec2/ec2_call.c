@@ -88,7 +88,11 @@ static void answer(struct simec2_open *o)
     }
     timer_stop(e->timers, &o->timer);
     open_unlink(o);
-    struct aws_resp resp = {o->err, o->status, o->body ? o->body : "", o->body_n};
+    struct aws_resp resp = {.err = o->err,
+                            .status = o->status,
+                            .body = o->body ? o->body : "",
+                            .body_n = o->body_n,
+                            .date_ns = o->err.kind == ERR_NONE ? simec2_wall(e) : 0};
     o->done(o->arg, &resp);
     free(o->body);
     free(o);
