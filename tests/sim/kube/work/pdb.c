@@ -7,7 +7,7 @@
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
-#include "jsonsel.h"
+#include "tests/sim/kube/jsonsel.h"
 #include "workloads_part.h"
 
 #define WHO "disruption-controller"

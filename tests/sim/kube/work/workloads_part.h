@@ -9,8 +9,9 @@
 #define KARP_SIM_WORKLOADS_PART_H
 
 #include "common/base/map.h"
-#include "podspec.h"
-#include "world.h"
+#include "tests/sim/kube/podspec.h"
+#include "tests/sim/kube/world.h"
+#include "volumes.h"
 
 #define SIM_DIRTY_MAX 400000u
 
@@ -36,15 +37,22 @@ struct sim_dirty {
 struct sim_workloads {
     struct sim_world *w;
     bool stopped;
-    struct sim_index pods_of; /* controller uid -> pods */
-    struct sim_index pods_on; /* node name -> pods */
-    struct sim_index sets_of; /* Deployment uid -> ReplicaSets */
+    struct sim_index pods_of;  /* controller uid -> pods */
+    struct sim_index pods_on;  /* node name -> pods */
+    struct sim_index sets_of;  /* Deployment uid -> ReplicaSets */
+    struct sim_index jobs_of;  /* CronJob uid -> Jobs */
+    struct sim_index job_pods; /* "ns/name" of a Job -> pods, of its namesakes too */
+    struct sim_index orphans;  /* namespace -> labelled pods without controller */
+    struct sim_index strays;   /* controller uid -> pods whose labels have changed */
+    struct map *later;         /* "kind/ns/name" -> struct sim_later */
     struct sim_dirty *dirty;
     size_t n_dirty, cap_dirty;
     struct map *is_dirty; /* "kind/ns/name" */
     struct timer timer;
     struct sim_gc *gc;
     struct sim_nodelife *life;
+    struct sim_claims *claims;
+    struct sim_attach *attach;
 };
 
 /* The set under key, or NULL if it is empty. Any write may change it: collect first, then write. */
@@ -55,14 +63,25 @@ json_t *sim_index_collect(const struct sim_index *i, const char *key, bool only_
 void sim_index_count(const struct sim_index *i, const char *key, int64_t *ret_active,
                      int64_t *ret_ready);
 
+/* Reconciles it when the time has passed, or earlier; the earliest of several counts. */
+void sim_workloads_mark_later(struct sim_workloads *c, enum sim_kind_id kind, const char *ns,
+                              const char *name, int64_t delay_ns);
 void sim_workloads_mark(struct sim_workloads *c, enum sim_kind_id kind, const char *ns,
                         const char *name);
 
 void sim_replicaset_reconcile(struct sim_workloads *c, const char *ns, const char *name);
 void sim_deployment_reconcile(struct sim_workloads *c, const char *ns, const char *name);
 void sim_daemonset_reconcile(struct sim_workloads *c, const char *ns, const char *name);
+void sim_statefulset_reconcile(struct sim_workloads *c, const char *ns, const char *name);
+void sim_job_reconcile(struct sim_workloads *c, const char *ns, const char *name);
+void sim_cronjob_reconcile(struct sim_workloads *c, const char *ns, const char *name);
 void sim_pdb_reconcile(struct sim_workloads *c, const char *ns, const char *name);
 void sim_nodelife_reconcile(struct sim_workloads *c, const char *ns, const char *name);
+
+/* Releases the pods that owner's selector does not fit any more, adopts those it fits. */
+void sim_adopt(struct sim_workloads *c, const char *who, const json_t *owner);
+/* A pod without controller: whoever could adopt it is marked. */
+void sim_adopt_mark(struct sim_workloads *c, const json_t *pod);
 
 /* An owner reference with controller and blockOwnerDeletion. New reference. */
 json_t *sim_owner_ref(const json_t *owner);

@@ -1,5 +1,5 @@
 /* workloads.c - the controller manager's loop, indexes and common parts; see workloads.h */
-#include "workloads.h"
+#include "tests/sim/kube/workloads.h"
 
 #include "common/base/alloc.h"
 #include "common/base/hash.h"
@@ -113,6 +113,41 @@ static const char *controller_uid(const json_t *obj)
     return obj ? jsonx_str_or(sim_controller(obj), "uid", "") : "";
 }
 
+/* "" for pods that nobody could adopt. */
+static const char *orphan_key(const json_t *pod)
+{
+    bool orphan = pod && controller_uid(pod)[0] == '\0' && sim_pod_active(pod) &&
+                  json_object_size(jsonx_at(pod, "metadata.labels")) > 0;
+    return orphan ? jsonx_str_or(pod, "metadata.namespace", "") : "";
+}
+
+/* "ns/name" of the Job that a pod is counted for; NULL if it is none's. */
+static char *job_key(const json_t *pod)
+{
+    const json_t *ref = pod ? sim_controller(pod) : NULL;
+    return ref && str_eq(jsonx_str(ref, "kind"), "Job")
+               ? xasprintf("%s/%s", jsonx_str_or(pod, "metadata.namespace", ""),
+                           jsonx_str_or(ref, "name", ""))
+               : NULL;
+}
+
+/* Which pods could change hands. */
+static void follow_owners(struct sim_workloads *c, const struct sim_change *ch, const json_t *now)
+{
+    AUTO_FREE char *job_before = job_key(ch->before);
+    AUTO_FREE char *job_now = job_key(now);
+    index_move(&c->job_pods, job_before ? job_before : "", job_now ? job_now : "", ch->after);
+    index_move(&c->orphans, orphan_key(ch->before), orphan_key(now), ch->after);
+    bool relabelled =
+        ch->before && now && controller_uid(now)[0] &&
+        !sim_json_same(jsonx_at(ch->before, "metadata.labels"), jsonx_at(now, "metadata.labels"));
+    if (relabelled) {
+        index_put(&c->strays, controller_uid(now), ch->after);
+    } else if (!now || !str_eq(controller_uid(ch->before), controller_uid(now))) {
+        index_del(&c->strays, controller_uid(ch->before), ch->after);
+    }
+}
+
 static void follow(struct sim_workloads *c, const struct sim_change *ch)
 {
     const json_t *now = ch->type == KUBE_DELETED ? NULL : ch->after;
@@ -120,8 +155,11 @@ static void follow(struct sim_workloads *c, const struct sim_change *ch)
         index_move(&c->pods_of, controller_uid(ch->before), controller_uid(now), ch->after);
         index_move(&c->pods_on, ch->before ? sim_pod_node(ch->before) : "",
                    now ? sim_pod_node(now) : "", ch->after);
+        follow_owners(c, ch, now);
     } else if (ch->kind == SIM_REPLICASET) {
         index_move(&c->sets_of, controller_uid(ch->before), controller_uid(now), ch->after);
+    } else if (ch->kind == SIM_JOB) {
+        index_move(&c->jobs_of, controller_uid(ch->before), controller_uid(now), ch->after);
     }
 }
 
@@ -148,6 +186,50 @@ void sim_workloads_mark(struct sim_workloads *c, enum sim_kind_id kind, const ch
     ARRAY_GROW(c->dirty, c->n_dirty, c->cap_dirty);
     c->dirty[c->n_dirty++] = (struct sim_dirty){kind, xstrdup(ns), xstrdup(name)};
     arm(c);
+}
+
+/* Something that is due at a time of its own. */
+struct sim_later {
+    struct sim_workloads *c;
+    enum sim_kind_id kind;
+    char *key, *ns, *name;
+    struct timer timer;
+};
+
+static void later_free(struct sim_later *l)
+{
+    timer_stop(&l->c->w->clock.timers, &l->timer);
+    free(l->key);
+    free(l->ns);
+    free(l->name);
+    free(l);
+}
+
+static void on_later(void *arg)
+{
+    struct sim_later *l = arg;
+    map_del(l->c->later, l->key);
+    sim_workloads_mark(l->c, l->kind, l->ns, l->name);
+    later_free(l);
+}
+
+void sim_workloads_mark_later(struct sim_workloads *c, enum sim_kind_id kind, const char *ns,
+                              const char *name, int64_t delay_ns)
+{
+    AUTO_FREE char *key = xasprintf("%d/%s/%s", (int)kind, ns, name);
+    struct sim_later *l = map_get(c->later, key);
+    if (!l) {
+        l = NEW(struct sim_later);
+        l->c = c;
+        l->kind = kind;
+        l->key = xstrdup(key);
+        l->ns = xstrdup(ns);
+        l->name = xstrdup(name);
+        map_put(c->later, key, l, NULL);
+    } else if (l->timer.at_ns <= vclock_now(&c->w->clock) + delay_ns) {
+        return;
+    }
+    vclock_set(&c->w->clock, &l->timer, delay_ns, on_later, l);
 }
 
 static void mark_object(struct sim_workloads *c, enum sim_kind_id kind, const json_t *obj)
@@ -192,19 +274,36 @@ static bool node_fit_changed(const struct sim_change *ch)
                        jsonx_at(ch->after, "metadata.labels"));
 }
 
+/* A pod became an orphan just now, or got other labels. */
+static bool may_be_adopted_now(const struct sim_change *ch)
+{
+    return !ch->before || controller_uid(ch->before)[0] ||
+           !sim_json_same(jsonx_at(ch->before, "metadata.labels"),
+                          jsonx_at(ch->after, "metadata.labels"));
+}
+
 static void mark_for(struct sim_workloads *c, const struct sim_change *ch)
 {
     switch (ch->kind) {
     case SIM_POD:
         mark_controller(c, ch->after);
+        if (ch->before && !str_eq(controller_uid(ch->before), controller_uid(ch->after))) {
+            mark_controller(c, ch->before);
+        }
+        if (ch->type != KUBE_DELETED && orphan_key(ch->after)[0] && may_be_adopted_now(ch)) {
+            sim_adopt_mark(c, ch->after);
+        }
         if (health_changed(ch)) {
             mark_all(c, SIM_PDB, jsonx_str(ch->after, "metadata.namespace"));
         }
         break;
     case SIM_REPLICASET:
+    case SIM_JOB:
         mark_object(c, ch->kind, ch->after);
         mark_controller(c, ch->after);
         break;
+    case SIM_STATEFULSET:
+    case SIM_CRONJOB:
     case SIM_DEPLOYMENT:
     case SIM_DAEMONSET:
     case SIM_PDB:
@@ -228,6 +327,8 @@ static void on_change(void *ctx, const struct sim_change *ch)
     mark_for(c, ch);
     sim_gc_change(c->gc, ch);
     sim_nodelife_change(c->life, ch);
+    sim_claims_change(c->claims, ch);
+    sim_attach_change(c->attach, ch);
 }
 
 static void reconcile(struct sim_workloads *c, const struct sim_dirty *d)
@@ -241,6 +342,15 @@ static void reconcile(struct sim_workloads *c, const struct sim_dirty *d)
         break;
     case SIM_DAEMONSET:
         sim_daemonset_reconcile(c, d->ns, d->name);
+        break;
+    case SIM_STATEFULSET:
+        sim_statefulset_reconcile(c, d->ns, d->name);
+        break;
+    case SIM_JOB:
+        sim_job_reconcile(c, d->ns, d->name);
+        break;
+    case SIM_CRONJOB:
+        sim_cronjob_reconcile(c, d->ns, d->name);
         break;
     case SIM_PDB:
         sim_pdb_reconcile(c, d->ns, d->name);
@@ -373,9 +483,16 @@ struct sim_workloads *sim_workloads_new(struct sim_world *w)
     c->pods_of.sets = map_new(SIM_API_OBJECTS_MAX);
     c->pods_on.sets = map_new(SIM_API_OBJECTS_MAX);
     c->sets_of.sets = map_new(SIM_API_OBJECTS_MAX);
+    c->jobs_of.sets = map_new(SIM_API_OBJECTS_MAX);
+    c->job_pods.sets = map_new(SIM_API_OBJECTS_MAX);
+    c->orphans.sets = map_new(SIM_API_OBJECTS_MAX);
+    c->strays.sets = map_new(SIM_API_OBJECTS_MAX);
+    c->later = map_new(SIM_DIRTY_MAX);
     c->is_dirty = map_new(SIM_DIRTY_MAX);
     c->gc = sim_gc_new(w);
     c->life = sim_nodelife_new(c);
+    c->claims = sim_claims_new(w);
+    c->attach = sim_attach_new(w);
     sim_api_subscribe(w->api, on_change, c);
     return c;
 }
@@ -388,10 +505,20 @@ void sim_workloads_free(struct sim_workloads *c)
     sim_api_unsubscribe(c->w->api, c);
     timer_stop(&c->w->clock.timers, &c->timer);
     sim_nodelife_free(c->life);
+    sim_claims_free(c->claims);
+    sim_attach_free(c->attach);
     sim_gc_free(c->gc);
     index_done(&c->pods_of);
     index_done(&c->pods_on);
     index_done(&c->sets_of);
+    index_done(&c->jobs_of);
+    index_done(&c->job_pods);
+    index_done(&c->orphans);
+    index_done(&c->strays);
+    for (MAP_EACH(c->later, l)) {
+        later_free(map_value(l));
+    }
+    map_free(c->later);
     dirty_free(c->dirty, c->n_dirty);
     map_free(c->is_dirty);
     free(c);
@@ -402,12 +529,16 @@ void sim_workloads_stop(struct sim_workloads *c)
     c->stopped = true;
     timer_stop(&c->w->clock.timers, &c->timer);
     sim_gc_run(c->gc, false);
+    sim_claims_run(c->claims, false);
+    sim_attach_run(c->attach, false);
 }
 
 void sim_workloads_start(struct sim_workloads *c)
 {
     c->stopped = false;
     sim_gc_run(c->gc, true);
+    sim_claims_run(c->claims, true);
+    sim_attach_run(c->attach, true);
     sim_nodelife_watch(c->life);
     arm(c);
 }
@@ -415,4 +546,9 @@ void sim_workloads_start(struct sim_workloads *c)
 void sim_workloads_node_silent(struct sim_workloads *c)
 {
     sim_nodelife_watch(c->life);
+}
+
+void sim_workloads_hold_volumes(struct sim_workloads *c, const char *node, bool hold)
+{
+    sim_attach_hold(c->attach, node, hold);
 }

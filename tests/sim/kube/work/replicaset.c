@@ -211,6 +211,7 @@ void sim_replicaset_reconcile(struct sim_workloads *c, const char *ns, const cha
         return;
     }
     json_t *rs = json_incref((json_t *)stored);
+    sim_adopt(c, WHO, rs);
     const char *uid = jsonx_str_or(rs, "metadata.uid", "");
     int64_t have, ready, want = jsonx_int(rs, "spec.replicas", 0);
     sim_index_count(&c->pods_of, uid, &have, &ready);

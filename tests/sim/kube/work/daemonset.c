@@ -197,6 +197,7 @@ void sim_daemonset_reconcile(struct sim_workloads *c, const char *ns, const char
         return;
     }
     struct round r = {.c = c, .ds = json_incref((json_t *)stored)};
+    sim_adopt(c, WHO, r.ds);
     r.spec = json_deep_copy(jsonx_at(r.ds, "spec.template.spec"));
     r.pods = sim_index_collect(&c->pods_of, jsonx_str_or(r.ds, "metadata.uid", ""), false);
     r.live = json_object();

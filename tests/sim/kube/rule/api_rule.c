@@ -3,13 +3,16 @@
  *
  * Defaults of pods and workloads are those of kube-apiserver that anything here can notice, with
  * the admission plug-ins Priority and DefaultTolerationSeconds; those of Karpenter's kinds are
- * their CRDs'. Each rule is a function in the table at the end.
+ * their CRDs' (schema.h). Each rule is a function in the table at the end.
  */
-#include "api_store.h"
 #include "common/base/alloc.h"
+#include "common/base/cron.h"
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
+#include "schema.h"
+#include "tests/sim/kube/api_store.h"
+#include "tests/sim/kube/podspec.h"
 
 #include <ctype.h>
 
@@ -34,6 +37,14 @@ static json_t *object_at(json_t *o, const char *key)
 /* ---- defaults: pods ---------------------------------------------------------------------------
  */
 
+/* No tag, or the tag latest; a digest is a version. */
+static bool is_latest(const char *image)
+{
+    const char *slash = strrchr(image, '/');
+    const char *tag = strchr(slash ? slash : image, ':');
+    return !strchr(image, '@') && (!tag || str_eq(tag, ":latest"));
+}
+
 /* Limits without a request are the request. */
 static void default_container(json_t *c)
 {
@@ -48,7 +59,9 @@ static void default_container(json_t *c)
         }
     }
     set_missing(c, "terminationMessagePath", json_string("/dev/termination-log"));
-    set_missing(c, "imagePullPolicy", json_string("IfNotPresent"));
+    set_missing(c, "terminationMessagePolicy", json_string("File"));
+    set_missing(c, "imagePullPolicy",
+                json_string(is_latest(jsonx_str_or(c, "image", "")) ? "Always" : "IfNotPresent"));
 }
 
 static void default_pod_spec(json_t *spec)
@@ -118,18 +131,43 @@ static void default_priority(const struct sim_api *a, json_t *spec)
                 json_string(jsonx_str_or(pc, "preemptionPolicy", "PreemptLowerPriority")));
 }
 
+/* Best effort without any request or limit, guaranteed with limits of both that are the requests.
+ */
+static const char *qos_class(const json_t *spec)
+{
+    static const char *const names[] = {"cpu", "memory"};
+    bool any = false, all = true;
+    size_t i;
+    json_t *c;
+    json_array_foreach (json_object_get(spec, "containers"), i, c) {
+        const json_t *limits = jsonx_at(c, "resources.limits");
+        const json_t *requests = jsonx_at(c, "resources.requests");
+        for (size_t k = 0; k < ARRAY_LEN(names); k++) {
+            const json_t *limit = json_object_get(limits, names[k]);
+            const json_t *request = json_object_get(requests, names[k]);
+            any = any || limit || request;
+            all = all && limit && json_equal(limit, request);
+        }
+    }
+    return !any ? "BestEffort" : all ? "Guaranteed" : "Burstable";
+}
+
 static void default_pod(struct sim_op *op, json_t *obj, const json_t *old)
 {
     json_t *spec = object_at(obj, "spec");
-    if (old || !spec) {
+    if (!spec) {
         return;
     }
     default_pod_spec(spec);
+    if (old) {
+        return;
+    }
     set_missing(spec, "serviceAccountName", json_string("default"));
     set_missing(spec, "enableServiceLinks", json_true());
     default_tolerations(spec);
     default_priority(op->a, spec);
-    json_object_set_new(obj, "status", json_pack("{s:s}", "phase", "Pending"));
+    json_object_set_new(obj, "status",
+                        json_pack("{s:s, s:s}", "phase", "Pending", "qosClass", qos_class(spec)));
 }
 
 /* ---- defaults: the rest -----------------------------------------------------------------------
@@ -161,6 +199,13 @@ static void default_workload(struct sim_op *op, json_t *obj, const json_t *old U
         set_missing(spec, "revisionHistoryLimit", json_integer(10));
         set_missing(spec, "progressDeadlineSeconds", json_integer(600));
     }
+    if (op->kind->id == SIM_STATEFULSET) {
+        set_missing(spec, "podManagementPolicy", json_string("OrderedReady"));
+        set_missing(
+            spec, "updateStrategy",
+            json_pack("{s:s, s:{s:i}}", "type", "RollingUpdate", "rollingUpdate", "partition", 0));
+        set_missing(spec, "revisionHistoryLimit", json_integer(10));
+    }
     if (op->kind->id == SIM_DAEMONSET) {
         set_missing(spec, "updateStrategy",
                     json_pack("{s:s, s:{s:i, s:i}}", "type", "RollingUpdate", "rollingUpdate",
@@ -168,52 +213,126 @@ static void default_workload(struct sim_op *op, json_t *obj, const json_t *old U
     }
 }
 
-static void default_job(struct sim_op *op UNUSED, json_t *obj, const json_t *old UNUSED)
+/* The labels and the selector that tie a Job and its pods together. */
+static void default_job_selector(json_t *obj, json_t *spec)
 {
-    json_t *spec = object_at(obj, "spec");
-    if (spec) {
-        default_template(spec);
-        set_missing(spec, "backoffLimit", json_integer(6));
-        set_missing(spec, "parallelism", json_integer(1));
+    const char *uid = sim_meta(obj, "uid"), *name = sim_meta(obj, "name");
+    json_t *template = json_object_get(spec, "template");
+    json_t *meta = json_is_object(template) ? object_at(template, "metadata") : NULL;
+    json_t *labels = meta ? object_at(meta, "labels") : NULL;
+    if (labels && !jsonx_bool(spec, "manualSelector", false)) {
+        json_object_set_new(labels, "batch.kubernetes.io/controller-uid", json_string(uid));
+        json_object_set_new(labels, "batch.kubernetes.io/job-name", json_string(name));
+        json_object_set_new(labels, "controller-uid", json_string(uid));
+        json_object_set_new(labels, "job-name", json_string(name));
+        set_missing(
+            spec, "selector",
+            json_pack("{s:{s:s}}", "matchLabels", "batch.kubernetes.io/controller-uid", uid));
     }
 }
 
-static void default_nodepool(struct sim_op *op UNUSED, json_t *obj, const json_t *old UNUSED)
+static void default_job(struct sim_op *op UNUSED, json_t *obj, const json_t *old)
 {
     json_t *spec = object_at(obj, "spec");
-    json_t *disruption = spec ? object_at(spec, "disruption") : NULL;
-    if (!disruption) {
+    if (!spec) {
         return;
     }
-    set_missing(disruption, "consolidateAfter", json_string("0s"));
-    set_missing(disruption, "consolidationPolicy", json_string("WhenEmptyOrUnderutilized"));
-    set_missing(disruption, "budgets", json_pack("[{s:s}]", "nodes", "10%"));
-    json_t *template = json_object_get(spec, "template");
-    json_t *inner = json_is_object(template) ? json_object_get(template, "spec") : NULL;
-    if (json_is_object(inner)) {
-        set_missing(inner, "expireAfter", json_string("720h"));
+    default_template(spec);
+    if (!json_object_get(spec, "completions") && !json_object_get(spec, "parallelism")) {
+        json_object_set_new(spec, "completions", json_integer(1));
+    }
+    set_missing(spec, "parallelism", json_integer(1));
+    set_missing(spec, "backoffLimit", json_integer(6));
+    set_missing(spec, "completionMode", json_string("NonIndexed"));
+    set_missing(spec, "suspend", json_false());
+    if (!old) {
+        default_job_selector(obj, spec);
     }
 }
 
-static void default_nodeclaim(struct sim_op *op UNUSED, json_t *obj, const json_t *old UNUSED)
+static void default_cronjob(struct sim_op *op UNUSED, json_t *obj, const json_t *old UNUSED)
 {
     json_t *spec = object_at(obj, "spec");
     if (spec) {
-        set_missing(spec, "expireAfter", json_string("720h"));
+        set_missing(spec, "concurrencyPolicy", json_string("Allow"));
+        set_missing(spec, "suspend", json_false());
+        set_missing(spec, "successfulJobsHistoryLimit", json_integer(3));
+        set_missing(spec, "failedJobsHistoryLimit", json_integer(1));
     }
 }
 
-static void default_nodeclass(struct sim_op *op UNUSED, json_t *obj, const json_t *old UNUSED)
+/* ---- custom kinds: their schemas ----------------------------------------------------------------
+ */
+
+static const struct sim_schema *schema_of(const struct sim_kind *k)
 {
-    json_t *spec = object_at(obj, "spec");
-    json_t *options = spec ? object_at(spec, "metadataOptions") : NULL;
-    if (options) {
-        set_missing(options, "httpEndpoint", json_string("enabled"));
-        set_missing(options, "httpProtocolIPv6", json_string("disabled"));
-        set_missing(options, "httpPutResponseHopLimit", json_integer(1));
-        set_missing(options, "httpTokens", json_string("required"));
+    return k->id == SIM_NODEPOOL       ? sim_schema_nodepool
+           : k->id == SIM_NODECLAIM    ? sim_schema_nodeclaim
+           : k->id == SIM_EC2NODECLASS ? sim_schema_ec2nodeclass
+                                       : NULL;
+}
+
+/* As if a newer CRD with more fields were installed. */
+static bool keeps_unknown(const json_t *obj)
+{
+    const json_t *mark =
+        json_object_get(jsonx_at(obj, "metadata.annotations"), "sim.karp.dev/newer-schema");
+    return str_eq(json_string_value(mark), "true");
+}
+
+/* obj is owned down to its spec. */
+static void default_custom(struct sim_op *op, json_t *obj, const json_t *old UNUSED)
+{
+    const struct sim_schema *spec = schema_of(op->kind);
+    json_t *v = json_object_get(obj, spec->key);
+    if (json_is_object(v)) {
+        if (!keeps_unknown(obj)) {
+            sim_schema_prune(spec, v);
+        }
+        sim_schema_fill(spec, v);
     }
 }
+
+void sim_rule_status(const struct sim_kind *k, json_t *obj)
+{
+    const struct sim_schema *spec = schema_of(k);
+    json_t *v = spec ? json_object_get(obj, "status") : NULL;
+    bool missing = k->id == SIM_NODEPOOL && !json_object_get(v, "nodes");
+    if (!v || (!missing && !sim_schema_has_unknown(&spec[1], v) && k->id != SIM_EC2NODECLASS)) {
+        return;
+    }
+    v = json_deep_copy(v);
+    json_object_set_new(obj, "status", v);
+    sim_schema_prune(&spec[1], v);
+    sim_schema_fill(&spec[1], v);
+}
+
+/* What shares its value with the stored object was checked when that was stored. */
+static void check_custom(json_t *causes, const struct sim_op *op, const json_t *obj,
+                         const json_t *old)
+{
+    const struct sim_schema *top = schema_of(op->kind);
+    for (const struct sim_schema *s = top; s->key; s++) {
+        const json_t *v = json_object_get(obj, s->key), *was = json_object_get(old, s->key);
+        if (!v && s->flags & SIM_REQUIRED) {
+            sim_cause(causes, "FieldValueRequired", s->key, "Required value");
+        } else if (v && v != was) {
+            sim_schema_check(s, v, was, s->key, causes);
+        }
+    }
+    if (sim_schema_blocked(causes)) {
+        return;
+    }
+    for (const struct sim_schema *s = top; s->key; s++) {
+        const json_t *v = json_object_get(obj, s->key), *was = json_object_get(old, s->key);
+        if (v && v != was) {
+            sim_schema_rules(s, v, was, s->key, causes);
+        }
+    }
+}
+
+/* ---- defaults: namespaces, claims, nodes
+ * --------------------------------------------------------- */
 
 static void default_namespace(struct sim_op *op, json_t *obj, const json_t *old)
 {
@@ -223,6 +342,38 @@ static void default_namespace(struct sim_op *op, json_t *obj, const json_t *old)
         json_object_set_new(labels, "kubernetes.io/metadata.name", json_string(op->name));
         json_object_set_new(obj, "status", json_pack("{s:s}", "phase", "Active"));
     }
+}
+
+static const char *default_class(const struct sim_api *a)
+{
+    for (size_t i = 0; i < sim_api_count(a, SIM_STORAGECLASS); i++) {
+        const json_t *c = sim_api_at(a, SIM_STORAGECLASS, i);
+        const json_t *mark = json_object_get(jsonx_at(c, "metadata.annotations"),
+                                             "storageclass.kubernetes.io/is-default-class");
+        if (str_eq(json_string_value(mark), "true")) {
+            return sim_meta(c, "name");
+        }
+    }
+    return NULL;
+}
+
+/* The admission plug-ins DefaultStorageClass and StorageObjectInUseProtection. */
+static void default_pvc(struct sim_op *op, json_t *obj, const json_t *old)
+{
+    json_t *spec = object_at(obj, "spec");
+    const char *class = default_class(op->a);
+    if (old || !spec) {
+        return;
+    }
+    if (class) {
+        set_missing(spec, "storageClassName", json_string(class));
+    }
+    set_missing(spec, "volumeMode", json_string("Filesystem"));
+    json_t *meta = json_object_get(obj, "metadata");
+    set_missing(meta, "finalizers", json_array());
+    json_array_append_new(json_object_get(meta, "finalizers"),
+                          json_string("kubernetes.io/pvc-protection"));
+    json_object_set_new(obj, "status", json_pack("{s:s}", "phase", "Pending"));
 }
 
 /* The admission plug-in TaintNodesByCondition. */
@@ -295,8 +446,8 @@ static void check_labels(json_t *causes, const json_t *obj)
     }
 }
 
-/* Conditions of our custom kinds: their schema. reason may be empty on a NodeClaim only. */
-static void check_conditions(json_t *causes, const struct sim_op *op, const json_t *obj)
+/* Conditions of the custom kinds that have no schema here. */
+static void check_conditions(json_t *causes, const json_t *obj)
 {
     size_t i;
     json_t *c;
@@ -314,7 +465,7 @@ static void check_conditions(json_t *causes, const struct sim_op *op, const json
         if (!timefmt_parse_rfc3339(jsonx_str_or(c, "lastTransitionTime", ""), &at)) {
             sim_cause(causes, "FieldValueRequired", field, "Required value: lastTransitionTime");
         }
-        if (op->kind->id != SIM_NODECLAIM && jsonx_str_or(c, "reason", "")[0] == '\0') {
+        if (jsonx_str_or(c, "reason", "")[0] == '\0') {
             sim_cause(causes, "FieldValueRequired", field, "Required value: reason");
         }
     }
@@ -327,7 +478,7 @@ static void check_conditions(json_t *causes, const struct sim_op *op, const json
 static json_t *fixed_part(const json_t *spec)
 {
     static const char *const may_change[] = {"tolerations", "activeDeadlineSeconds",
-                                             "terminationGracePeriodSeconds", "schedulingGates"};
+                                             "schedulingGates"};
     json_t *copy = json_deep_copy(spec);
     for (size_t i = 0; i < ARRAY_LEN(may_change); i++) {
         json_object_del(copy, may_change[i]);
@@ -391,6 +542,80 @@ static void check_workload(json_t *causes, const struct sim_op *op UNUSED, const
     }
 }
 
+/* Of a StatefulSet only these may change. */
+static void check_statefulset(json_t *causes, const struct sim_op *op, const json_t *obj,
+                              const json_t *old)
+{
+    static const char *const may_change[] = {"replicas",
+                                             "ordinals",
+                                             "template",
+                                             "updateStrategy",
+                                             "revisionHistoryLimit",
+                                             "persistentVolumeClaimRetentionPolicy",
+                                             "minReadySeconds"};
+    check_workload(causes, op, obj, NULL);
+    if (!old || json_equal(json_object_get(obj, "spec"), json_object_get(old, "spec"))) {
+        return;
+    }
+    json_t *a = json_copy(json_object_get(obj, "spec"));
+    json_t *b = json_copy(json_object_get(old, "spec"));
+    for (size_t i = 0; i < ARRAY_LEN(may_change); i++) {
+        json_object_del(a, may_change[i]);
+        json_object_del(b, may_change[i]);
+    }
+    if (!json_equal(a, b)) {
+        sim_cause(causes, "FieldValueForbidden", "spec",
+                  "Forbidden: updates to statefulset spec for fields other than 'replicas', "
+                  "'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', "
+                  "'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden");
+    }
+    json_decref(a);
+    json_decref(b);
+}
+
+static void check_job(json_t *causes, const struct sim_op *op UNUSED, const json_t *obj,
+                      const json_t *old)
+{
+    static const char *const fixed[] = {"completions", "completionMode", "selector", "template"};
+    const char *policy = jsonx_str_or(obj, "spec.template.spec.restartPolicy", "");
+    if (!str_eq(policy, "Never") && !str_eq(policy, "OnFailure")) {
+        sim_cause(causes, "FieldValueRequired", "spec.template.spec.restartPolicy",
+                  "Required value: valid values: \"OnFailure\", \"Never\"");
+    }
+    if (json_array_size(jsonx_at(obj, "spec.template.spec.containers")) == 0) {
+        sim_cause(causes, "FieldValueRequired", "spec.template.spec.containers", "Required value");
+    }
+    for (size_t i = 0; old && i < ARRAY_LEN(fixed); i++) {
+        const json_t *is = json_object_get(json_object_get(obj, "spec"), fixed[i]);
+        const json_t *was = json_object_get(json_object_get(old, "spec"), fixed[i]);
+        if (is != was && !json_equal(is, was)) {
+            char field[64];
+            snprintf(field, sizeof(field), "spec.%s", fixed[i]);
+            sim_cause(causes, "FieldValueInvalid", field, "Invalid value: field is immutable");
+        }
+    }
+}
+
+static void check_cronjob(json_t *causes, const struct sim_op *op UNUSED, const json_t *obj,
+                          const json_t *old UNUSED)
+{
+    struct cron cron;
+    struct err e = ERR_INIT;
+    const char *schedule = jsonx_str_or(obj, "spec.schedule", "");
+    const char *policy = jsonx_str_or(obj, "spec.concurrencyPolicy", "");
+    if (schedule[0] == '\0') {
+        sim_cause(causes, "FieldValueRequired", "spec.schedule", "Required value");
+    } else if (cron_parse(schedule, &cron, &e)) {
+        sim_cause(causes, "FieldValueInvalid", "spec.schedule", "Invalid value: \"%s\": %s",
+                  schedule, e.msg);
+    }
+    if (!str_eq(policy, "Allow") && !str_eq(policy, "Forbid") && !str_eq(policy, "Replace")) {
+        sim_cause(causes, "FieldValueNotSupported", "spec.concurrencyPolicy",
+                  "Unsupported value: \"%s\": supported values: \"Allow\", \"Forbid\", \"Replace\"",
+                  policy);
+    }
+}
+
 static void check_configmap(json_t *causes, const struct sim_op *op UNUSED, const json_t *obj,
                             const json_t *old UNUSED)
 {
@@ -449,119 +674,6 @@ static void check_pdb(json_t *causes, const struct sim_op *op UNUSED, const json
     }
 }
 
-/* ---- checks: Karpenter's kinds ----------------------------------------------------------------
- */
-
-static bool known_operator(const char *op)
-{
-    static const char *const ops[] = {"In", "NotIn", "Exists", "DoesNotExist",
-                                      "Gt", "Lt",    "Gte",    "Lte"};
-    for (size_t i = 0; i < ARRAY_LEN(ops); i++) {
-        if (str_eq(op, ops[i])) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void check_requirements(json_t *causes, const json_t *list, const char *path)
-{
-    size_t i;
-    json_t *r;
-    if (!json_is_array(list)) {
-        sim_cause(causes, "FieldValueRequired", path, "Required value");
-    }
-    if (json_array_size(list) > 100) {
-        sim_cause(causes, "FieldValueTooMany", path, "Too many: must have at most 100 items");
-    }
-    json_array_foreach ((json_t *)list, i, r) {
-        const char *op = jsonx_str_or(r, "operator", "");
-        size_t n = json_array_size(json_object_get(r, "values"));
-        char field[96];
-        snprintf(field, sizeof(field), "%s[%zu]", path, i);
-        if (!label_key_ok(jsonx_str_or(r, "key", ""))) {
-            sim_cause(causes, "FieldValueInvalid", field, "Invalid value: key");
-        }
-        if (!known_operator(op)) {
-            sim_cause(causes, "FieldValueNotSupported", field, "Unsupported value: \"%s\"", op);
-        }
-        if (str_eq(op, "In") && n == 0) {
-            sim_cause(causes, "FieldValueInvalid", field,
-                      "Invalid value: requirements with operator 'In' must have a value defined");
-        }
-        if ((op[0] == 'G' || op[0] == 'L') && n != 1) {
-            sim_cause(causes, "FieldValueInvalid", field,
-                      "Invalid value: requirements operator 'Gt' or 'Lt' must have a single "
-                      "positive integer value");
-        }
-    }
-}
-
-static void check_class_ref(json_t *causes, const json_t *spec, const char *at)
-{
-    static const char *const keys[] = {"group", "kind", "name"};
-    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
-        const json_t *ref = json_object_get(spec, "nodeClassRef");
-        const char *v = json_string_value(json_object_get(ref, keys[i]));
-        if (!v || v[0] == '\0') {
-            char field[96];
-            snprintf(field, sizeof(field), "%s.nodeClassRef.%s", at, keys[i]);
-            sim_cause(causes, "FieldValueRequired", field, "Required value");
-        }
-    }
-}
-
-static void check_budgets(json_t *causes, const json_t *obj)
-{
-    size_t i;
-    json_t *b;
-    json_array_foreach (jsonx_at(obj, "spec.disruption.budgets"), i, b) {
-        if (!json_object_get(b, "schedule") != !json_object_get(b, "duration")) {
-            sim_cause(causes, "FieldValueInvalid", "spec.disruption.budgets",
-                      "Invalid value: 'schedule' must be set with 'duration'");
-        }
-    }
-}
-
-static void check_nodepool(json_t *causes, const struct sim_op *op UNUSED, const json_t *obj,
-                           const json_t *old UNUSED)
-{
-    const json_t *spec = jsonx_at(obj, "spec.template.spec");
-    check_requirements(causes, json_object_get(spec, "requirements"),
-                       "spec.template.spec.requirements");
-    check_class_ref(causes, spec, "spec.template.spec");
-    check_budgets(causes, obj);
-    int64_t weight = jsonx_int(obj, "spec.weight", 1);
-    if (weight < 1 || weight > 100) {
-        sim_cause(causes, "FieldValueInvalid", "spec.weight",
-                  "Invalid value: %lld: should be within 1 and 100", (long long)weight);
-    }
-}
-
-static void check_nodeclaim(json_t *causes, const struct sim_op *op UNUSED, const json_t *obj,
-                            const json_t *old)
-{
-    const json_t *spec = json_object_get(obj, "spec");
-    check_requirements(causes, json_object_get(spec, "requirements"), "spec.requirements");
-    check_class_ref(causes, spec, "spec");
-    if (old && !json_equal(spec, json_object_get(old, "spec"))) {
-        sim_cause(causes, "FieldValueInvalid", "spec",
-                  "Invalid value: \"object\": spec is immutable");
-    }
-}
-
-static void check_nodeclass(json_t *causes, const struct sim_op *op UNUSED, const json_t *obj,
-                            const json_t *old UNUSED)
-{
-    require(causes, obj, "spec.amiSelectorTerms");
-    require(causes, obj, "spec.securityGroupSelectorTerms");
-    require(causes, obj, "spec.subnetSelectorTerms");
-    if (!jsonx_at(obj, "spec.role") == !jsonx_at(obj, "spec.instanceProfile")) {
-        sim_cause(causes, "FieldValueInvalid", "spec",
-                  "Invalid value: must specify exactly one of ['role', 'instanceProfile']");
-    }
-}
-
 /* ---- the tables -------------------------------------------------------------------------------
  */
 
@@ -574,18 +686,20 @@ static const struct rule rules[SIM_KINDS] = {
     [SIM_POD] = {default_pod, check_pod},
     [SIM_NODE] = {default_node, NULL},
     [SIM_NAMESPACE] = {default_namespace, NULL},
+    [SIM_PVC] = {default_pvc, NULL},
     [SIM_CONFIGMAP] = {NULL, check_configmap},
     [SIM_EVENT] = {NULL, check_event},
     [SIM_DEPLOYMENT] = {default_workload, check_workload},
     [SIM_REPLICASET] = {default_workload, check_workload},
     [SIM_DAEMONSET] = {default_workload, check_workload},
-    [SIM_STATEFULSET] = {default_workload, check_workload},
-    [SIM_JOB] = {default_job, NULL},
+    [SIM_STATEFULSET] = {default_workload, check_statefulset},
+    [SIM_JOB] = {default_job, check_job},
+    [SIM_CRONJOB] = {default_cronjob, check_cronjob},
     [SIM_PDB] = {NULL, check_pdb},
     [SIM_LEASE] = {NULL, check_lease},
-    [SIM_NODEPOOL] = {default_nodepool, check_nodepool},
-    [SIM_NODECLAIM] = {default_nodeclaim, check_nodeclaim},
-    [SIM_EC2NODECLASS] = {default_nodeclass, check_nodeclass},
+    [SIM_NODEPOOL] = {default_custom, check_custom},
+    [SIM_NODECLAIM] = {default_custom, check_custom},
+    [SIM_EC2NODECLASS] = {default_custom, check_custom},
 };
 
 void sim_rule_default(struct sim_op *op, json_t *obj, const json_t *old)
@@ -602,14 +716,30 @@ json_t *sim_rule_check(const struct sim_op *op, const json_t *obj, const json_t 
     if (rules[op->kind->id].check) {
         rules[op->kind->id].check(causes, op, obj, old);
     }
-    if (op->kind->flags & SIM_KIND_CUSTOM) {
-        check_conditions(causes, op, obj);
+    if (op->kind->flags & SIM_KIND_CUSTOM && !schema_of(op->kind)) {
+        check_conditions(causes, obj);
     }
     return causes;
 }
 
+int sim_rule_admit(struct sim_op *op, const json_t *obj)
+{
+    const char *class = jsonx_str_or(obj, "spec.priorityClassName", "");
+    if (op->kind->id == SIM_POD && class[0] &&
+        !sim_api_get(op->a, SIM_PRIORITYCLASS, NULL, class)) {
+        return sim_fail(op, 403, "Forbidden",
+                        "pods \"%s\" is forbidden: no PriorityClass with name %s was found",
+                        op->name, class);
+    }
+    return 0;
+}
+
 bool sim_rule_desired_changed(const struct sim_kind *k, const json_t *obj, const json_t *old)
 {
+    if (k->id == SIM_DEPLOYMENT && !sim_json_same(jsonx_at(obj, "metadata.annotations"),
+                                                  jsonx_at(old, "metadata.annotations"))) {
+        return true;
+    }
     if (!(k->flags & SIM_KIND_CUSTOM)) {
         return !json_equal(json_object_get(obj, "spec"), json_object_get(old, "spec")) &&
                (json_object_get(obj, "spec") || json_object_get(old, "spec"));
