@@ -453,14 +453,14 @@ static int build(struct decider *d)
     if (add_pools(d, &in) != 0) {
         return -1;
     }
-    if (d->which == DECIDE_UNBOUND) {
-        only_unbound(d, &in);
-    }
     struct sched_options options;
     if (options_of(d->c->o, &options, d->err) != 0) {
         return -1;
     }
-    add_rest(w, &in);
+    add_rest(w, &in); /* bound are all, whoever is to be placed */
+    if (d->which == DECIDE_UNBOUND) {
+        only_unbound(d, &in);
+    }
     snapshot_build(d->a, &in, &d->d->snap);
     struct sched *s = sched_begin(d->a, &d->d->snap, &options);
     while (!sched_step(s, DECIDE_MAX_UNITS)) {

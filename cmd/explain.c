@@ -79,8 +79,28 @@ static const struct pod *pod_at(const struct session *s, size_t i)
     return world_at(&s->w, KIND_POD, i);
 }
 
+/* A pod that is there and cannot be read, or NULL. */
+static const struct world_malformed *malformed(const struct session *s, const char *name)
+{
+    for (size_t i = 0; i < s->w.n_malformed; i++) {
+        const struct world_malformed *m = &s->w.malformed[i];
+        const char *slash = strchr(m->name, '/');
+        bool ns = s->c->o->all_namespaces ||
+                  (slash && strlen(session_ns(s)) == (size_t)(slash - m->name) &&
+                   str_starts(m->name, session_ns(s)));
+        if (str_eq(m->kind, "pod") && ns && str_eq(slash ? slash + 1 : m->name, name)) {
+            return m;
+        }
+    }
+    return NULL;
+}
+
 static int not_found(struct session *s, const char *name, const char *elsewhere, struct err *reterr)
 {
+    const struct world_malformed *m = malformed(s, name);
+    if (m) {
+        return err_set(reterr, ERR_INVALID, "pod %s cannot be read: %s", m->name, m->message);
+    }
     const char *hidden = s->w.hidden[KIND_POD] ? " (not allowed to list pods)" : "";
     if (elsewhere) {
         return err_set(reterr, ERR_NOT_FOUND,
@@ -154,6 +174,7 @@ static void put_screens(struct session *s, bool grouped, const struct found *f, 
 {
     if (grouped) {
         podlist_screen(s, f->v, f->n, out);
+        report_put_warnings(s, out);
         return;
     }
     for (size_t i = 0; i < f->n; i++) {
@@ -166,6 +187,7 @@ static void put_screens(struct session *s, bool grouped, const struct found *f, 
     for (size_t i = 0; i < f->n; i++) {
         priced = priced || f->v[i]->e || f->v[i]->claim || f->v[i]->node;
     }
+    report_put_warnings(s, out);
     if (priced) {
         put_prices(s, out);
     }

@@ -7,8 +7,10 @@
 #include "common/core/labels.h"
 #include "facts.h"
 #include "money.h"
+#include "screen.h"
 
 #define REASON_TEXT_MAX 1024u
+#define WARNING_INDENT 6u
 #define STOCKOUTS_SHOWN 3u
 #define REASON_VALUES 5u /* values of a requirement that are shown */
 
@@ -398,17 +400,32 @@ static const char *pool_name(struct arena *a, const struct nodepool *np)
     return arena_printf(a, "nodepool/%s", np->m.name);
 }
 
+static bool lacks_class(const struct session *s, const struct nodepool *np)
+{
+    const struct snapshot_pool *p = snapshot_pool_find(&s->d.snap, np->m.name);
+    return p && !p->cls;
+}
+
+/* One for each class that is missing. */
 static void warn_classes(json_t *list, struct arena *a, const struct session *s)
 {
-    for (size_t i = 0; i < world_n(&s->w, KIND_NODE_POOL); i++) {
+    size_t n = world_n(&s->w, KIND_NODE_POOL);
+    for (size_t i = 0; i < n; i++) {
         const struct nodepool *np = world_at(&s->w, KIND_NODE_POOL, i);
-        const struct snapshot_pool *p = snapshot_pool_find(&s->d.snap, np->m.name);
-        if (p && !p->cls) {
-            warn(list, "NoNodeClass", pool_name(a, np),
+        unsigned pools = 0;
+        bool told = !lacks_class(s, np);
+        for (size_t k = 0; k < n && !told; k++) {
+            const struct nodepool *other = world_at(&s->w, KIND_NODE_POOL, k);
+            bool same = str_eq(np->class_ref.name, other->class_ref.name) && lacks_class(s, other);
+            told = same && k < i;
+            pools += same;
+        }
+        if (!told) {
+            warn(list, "NoNodeClass", arena_printf(a, "ec2nodeclass/%s", np->class_ref.name),
                  arena_printf(a,
-                              "EC2NodeClass %s is not there: taken as one with all subnets and "
-                              "images",
-                              np->class_ref.name));
+                              "is not there; nodepool %s%s taken as having all subnets and images",
+                              np->m.name,
+                              pools > 1 ? arena_printf(a, " and %u more are", pools - 1) : " is"));
         }
     }
 }
@@ -472,6 +489,23 @@ void report_warnings(json_t *list, struct arena *a, const struct session *s)
         const struct world_malformed *m = &s->w.malformed[i];
         warn(list, "Malformed", arena_printf(a, "%s/%s", m->kind, m->name), m->message);
     }
+}
+
+void report_put_warnings(struct session *s, struct buf *out)
+{
+    json_t *list = json_array(), *o;
+    size_t i;
+    report_warnings(list, &s->a, s);
+    json_array_foreach (list, i, o) {
+        const char *object = json_string_value(json_object_get(o, "object"));
+        const char *message = json_string_value(json_object_get(o, "message"));
+        buf_puts(out, i == 0 ? "\nWARNINGS\n  " : "  ");
+        screen_wrap(&s->c->term, &s->a, WARNING_INDENT,
+                    arena_printf(&s->a, "%s: %s", object ? object : "?", message ? message : "?"),
+                    out);
+        buf_putc(out, '\n');
+    }
+    json_decref(list);
 }
 
 bool report_incomplete(const struct session *s)

@@ -49,6 +49,8 @@ bool report_claim_estimated(const struct session *s, const struct sched_claim *c
 /* {code, object, message} of what a plan should be taken with care for: NoNodeClass, MixedArch,
  * Malformed. Appends. */
 void report_warnings(json_t *list, struct arena *a, const struct session *s);
+/* The same for people, under a title of their own; nothing if there are none. */
+void report_put_warnings(struct session *s, struct buf *out);
 /* Something was hidden or could not be read. */
 bool report_incomplete(const struct session *s);
 

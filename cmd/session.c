@@ -3,12 +3,14 @@
 
 #include "common/base/map.h"
 
-#define CLASSES_MAX 1000000u
+#define PODS_MAX 5000000u
+#define KEY_MAX 32u
 
-const uint64_t session_kinds = GATHER(KIND_NODE) | GATHER(KIND_POD) | GATHER(KIND_DAEMON_SET) |
-                               GATHER(KIND_NODE_POOL) | GATHER(KIND_NODE_CLAIM) |
-                               GATHER(KIND_EC2_NODE_CLASS) | GATHER(KIND_LEASE) |
-                               GATHER(KIND_CONFIG_MAP);
+const uint64_t session_kinds =
+    GATHER(KIND_NODE) | GATHER(KIND_POD) | GATHER(KIND_DAEMON_SET) | GATHER(KIND_NODE_POOL) |
+    GATHER(KIND_NODE_CLAIM) | GATHER(KIND_EC2_NODE_CLASS) | GATHER(KIND_LEASE) |
+    GATHER(KIND_CONFIG_MAP) | GATHER(KIND_NAMESPACE) | GATHER(KIND_PERSISTENT_VOLUME) |
+    GATHER(KIND_PERSISTENT_VOLUME_CLAIM) | GATHER(KIND_STORAGE_CLASS) | GATHER(KIND_CSI_NODE);
 
 void session_init(struct session *s, struct cmd *c, bool keep)
 {
@@ -25,7 +27,8 @@ void session_init(struct session *s, struct cmd *c, bool keep)
 
 static void forget_decision(struct session *s)
 {
-    map_free(s->explained);
+    map_free(s->pods);
+    s->pods = NULL;
     s->explained = NULL;
     decide_done(&s->d);
 }
@@ -71,20 +74,44 @@ int session_decide(struct session *s, enum decide_pods which, struct err *reterr
                         reterr);
 }
 
+/* Addresses find, they order nothing. */
+static const char *pod_key(const struct pod *p, char dst[KEY_MAX])
+{
+    (void)snprintf(dst, KEY_MAX, "%llx", (unsigned long long)(uintptr_t)p);
+    return dst;
+}
+
+static void index_pods(struct session *s)
+{
+    char key[KEY_MAX];
+    const struct snapshot *snap = &s->d.snap;
+    uint32_t classes = 0;
+    s->pods = map_new(PODS_MAX);
+    for (uint32_t i = 0; i < snap->n_pods; i++) {
+        uint32_t k = explain_class(s->d.pass, i);
+        classes = k >= classes ? k + 1 : classes;
+        (void)map_put(s->pods, pod_key(snap->pods[i], key), (void *)(uintptr_t)(i + 1), NULL);
+    }
+    s->explained = ARENA_NEW_N(&s->d.mem, const struct explanation *, classes);
+}
+
 const struct explanation *session_explain(struct session *s, const struct pod *pod)
 {
-    char key[32];
-    (void)snprintf(key, sizeof(key), "%llu", (unsigned long long)pod->cls->serial);
-    s->explained = s->explained ? s->explained : map_new(CLASSES_MAX);
-    struct explanation *e = map_get(s->explained, key);
-    if (!e) {
-        e = ARENA_NEW(&s->d.mem, struct explanation);
-        if (!explain_pod(s->d.pass, pod, e)) {
-            return NULL;
-        }
-        (void)map_put(s->explained, key, e, NULL);
+    char key[KEY_MAX];
+    if (!s->pods) {
+        index_pods(s);
     }
-    return e;
+    size_t at = (size_t)(uintptr_t)map_get(s->pods, pod_key(pod, key));
+    if (at == 0) {
+        return NULL;
+    }
+    uint32_t k = explain_class(s->d.pass, (uint32_t)at - 1);
+    if (!s->explained[k]) {
+        struct explanation *e = ARENA_NEW(&s->d.mem, struct explanation);
+        explain_pod(s->d.pass, (uint32_t)at - 1, e);
+        s->explained[k] = e;
+    }
+    return s->explained[k];
 }
 
 const char *session_ns(const struct session *s)

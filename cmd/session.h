@@ -20,9 +20,10 @@ struct session {
     struct types types;
     struct prices *prices;
     struct decision d;
-    struct objects *keep;  /* NULL unless asked for */
-    struct map *explained; /* class → explanation, of this decision */
-    bool money;            /* false: --no-prices */
+    struct objects *keep; /* NULL unless asked for */
+    struct map *pods;     /* pod → 1 + its place in the decision's snapshot; made when needed */
+    const struct explanation **explained; /* by class of the decision, in its arena */
+    bool money;                           /* false: --no-prices */
 };
 
 /* What a decision needs; other kinds are the command's own. */

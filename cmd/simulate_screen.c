@@ -260,6 +260,16 @@ struct homeless {
     uint32_t n;
 };
 
+/* The larger group first, then by the first pod. */
+static int homeless_cmp(const void *x, const void *y)
+{
+    const struct homeless *a = x, *b = y;
+    if (a->n != b->n) {
+        return a->n > b->n ? -1 : 1;
+    }
+    return a->first < b->first ? -1 : a->first > b->first; /* one array, by pod */
+}
+
 static struct homeless *homeless(const struct simulate_view *v, size_t *ret_n)
 {
     struct homeless *ret = NULL;
@@ -281,6 +291,9 @@ static struct homeless *homeless(const struct simulate_view *v, size_t *ret_n)
         }
         ARENA_GROW(&v->s->a, ret, n, cap);
         ret[n++] = (struct homeless){r, why, 1};
+    }
+    if (n > 1) {
+        qsort(ret, n, sizeof(*ret), homeless_cmp);
     }
     *ret_n = n;
     return ret;
@@ -306,23 +319,6 @@ static void put_homeless(const struct simulate_view *v, struct buf *out)
     if (n > HOMELESS_LINES) {
         buf_printf(out, "  %zu more kinds of pods   (-o json lists all)\n", n - HOMELESS_LINES);
     }
-}
-
-static void put_warnings(const struct simulate_view *v, struct buf *out)
-{
-    json_t *list = json_array();
-    struct arena *a = &v->s->a;
-    report_warnings(list, a, v->s);
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *o = json_array_get(list, i);
-        buf_puts(out, i == 0 ? "\nWARNINGS\n  " : "  ");
-        screen_wrap(&v->s->c->term, a, 10,
-                    arena_printf(a, "%s: %s", json_string_value(json_object_get(o, "object")),
-                                 json_string_value(json_object_get(o, "message"))),
-                    out);
-        buf_putc(out, '\n');
-    }
-    json_decref(list);
 }
 
 static void put_given_up(const struct simulate_view *v, struct buf *out)
@@ -382,6 +378,6 @@ void simulate_screen(const struct simulate_view *v, bool wide, struct buf *out)
     if (wide) {
         put_moves(v, out);
     }
-    put_warnings(v, out);
+    report_put_warnings(v->s, out);
     put_prices(v, out);
 }

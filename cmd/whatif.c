@@ -58,11 +58,15 @@ static void touch(struct whatif *x, const struct object *o, int64_t n)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-static int add_object(struct whatif *x, const char *path, json_t *o)
+/* kind and api_version: what the list says, for items that do not. */
+static int add_object(struct whatif *x, const char *path, json_t *o, const char *kind,
+                      const char *api_version)
 {
     enum kube_kind k;
-    const char *kind = jsonx_str(o, "kind"), *name = jsonx_str_or(o, "metadata.name", "");
-    if (!kind || !kube_kind_find(kind, jsonx_str(o, "apiVersion"), &k)) {
+    const char *own_kind = jsonx_str(o, "kind"), *name = jsonx_str_or(o, "metadata.name", "");
+    kind = own_kind ? own_kind : kind;
+    api_version = own_kind ? jsonx_str(o, "apiVersion") : api_version;
+    if (!json_is_object(o) || !kind || !kube_kind_find(kind, api_version, &k)) {
         cmd_warn(x->s->c, "%s: %s%s%s is of no kind that karp knows and is left out", path,
                  kind ? kind : "an object", *name ? " " : "", name);
         return 0;
@@ -91,12 +95,14 @@ static int add_document(struct whatif *x, const char *path, json_t *doc)
         return err_set(x->err, ERR_INVALID, "%s: not an object", path);
     }
     if (!items || !str_ends(jsonx_str_or(doc, "kind", ""), "List")) {
-        return add_object(x, path, doc);
+        return add_object(x, path, doc, NULL, NULL);
     }
     size_t i;
     json_t *o;
+    const char *list = jsonx_str(doc, "kind"); /* "PodList" */
+    const char *kind = arena_strndup(&x->s->a, list, strlen(list) - strlen("List"));
     json_array_foreach ((json_t *)(uintptr_t)items, i, o) {
-        if (add_object(x, path, o) != 0) {
+        if (add_object(x, path, o, *kind ? kind : NULL, jsonx_str(doc, "apiVersion")) != 0) {
             return -1;
         }
     }

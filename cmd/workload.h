@@ -16,7 +16,7 @@
 #include "common/base/arena.h"
 #include "objects.h"
 
-#define WORKLOAD_PODS_MAX 1000000
+#define WORKLOAD_PODS_MAX 200000
 
 bool workload_is(enum kube_kind k); /* Deployment, StatefulSet, ReplicaSet, Job */
 /* How many pods the object itself asks for. */

@@ -6,10 +6,12 @@
 #include "common/base/hash.h"
 #include "common/base/jsonx.h"
 #include "common/base/timefmt.h"
+#include "common/core/explain.h"
 #include "common/kube/events.h"
 
 #define LOG_PODS 5
 #define LOG_TEXT_MAX 4096
+#define FAILED_PREFIX "Failed to schedule pod, "
 #define WITH_INTENT_NS (INT64_C(2) * 60 * NS_PER_S)
 
 struct provision_report {
@@ -55,19 +57,6 @@ void provision_report_nothing(struct provision_report *r)
 /* ---- refusals ----------------------------------------------------------------------------------
  */
 
-static void refusal_text(const struct provision_report *r, const struct sched_refusal *f,
-                         struct buf *out)
-{
-    if (f->n_pools == 0) {
-        reason_fmt(r->rt->syms, &f->reason, out);
-        return;
-    }
-    for (uint32_t i = 0; i < f->n_pools && !out->over; i++) {
-        buf_printf(out, "%sNodePool %s: ", i ? "; " : "", f->pools[i].pool->np->m.name);
-        reason_fmt(r->rt->syms, &f->pools[i].reason, out);
-    }
-}
-
 static void report_refused(struct provision_report *r, const struct sched_refusal *f, bool log)
 {
     /* Pods that want no node of ours are nobody's failure. */
@@ -76,7 +65,7 @@ static void report_refused(struct provision_report *r, const struct sched_refusa
     }
     AUTO_BUF struct buf text;
     buf_init(&text, LOG_TEXT_MAX);
-    refusal_text(r, f, &text);
+    explain_refusal_fmt(r->rt->syms, f, EVENTS_MESSAGE_MAX - strlen(FAILED_PREFIX), &text);
     const struct meta *m = &f->pod->m;
     if (log) {
         log_error(r->rt->log, "could not schedule pod", "Pod", m->name, "namespace", m->ns,
@@ -84,7 +73,7 @@ static void report_refused(struct provision_report *r, const struct sched_refusa
     }
     struct events_subject about = {KIND_POD, m->ns, m->name, m->uid};
     events_post(r->rt->events, &about, true, "FailedScheduling", m->uid, FAILED_SCHEDULING_NS,
-                "Failed to schedule pod, %s", text.p);
+                FAILED_PREFIX "%s", text.p);
 }
 
 /* Thousands of texts would take longer than a turn may. */

@@ -2,7 +2,8 @@
  * provision_report.h - what people see of the provisioner: log lines, Events, gauges.
  *
  * Events: Nominated (Normal, per pod), FailedScheduling (Warning, per pod and 5 minutes, with the
- * reason of every pool). Nothing here decides anything.
+ * reason of every pool, nearest first, as `kubectl karp explain` words it; at most
+ * EVENTS_MESSAGE_MAX bytes). Nothing here decides anything.
  */
 #ifndef KARP_AGENT_PROVISION_REPORT_H
 #define KARP_AGENT_PROVISION_REPORT_H

@@ -121,6 +121,18 @@ static void on_node(void *arg, const char *key, const void *before, const void *
     }
 }
 
+/* A pod may have waited for it. */
+static void on_volume(void *arg, const char *key, const void *before, const void *now)
+{
+    struct provisioner *p = arg;
+    const struct pvc *is = now;
+    (void)key;
+    (void)before;
+    if (is && map_count(store_provisionable(p->rt->store)) > 0) {
+        batch_trigger(p->batch, is->m.uid);
+    }
+}
+
 static bool pool_ready(const struct nodepool *np)
 {
     return np && condition_true(&np->conditions, "Ready");
@@ -412,6 +424,7 @@ struct provisioner *provisioner_new(struct runtime *rt)
     store_subscribe(rt->store, STORE_POD, on_pod, p);
     store_subscribe(rt->store, STORE_NODE, on_node, p);
     store_subscribe(rt->store, STORE_POOL, on_pool, p);
+    store_subscribe(rt->store, STORE_PVC, on_volume, p);
     return p;
 }
 

@@ -6,8 +6,9 @@
 #include "sched_int.h"
 #include "want.h"
 
-#define NODE_GROUPS_MAX 1000u /* different reasons of nodes; the rest joins the last */
-#define REFUSAL_ONE_MAX 512u  /* bytes of one pool's reason */
+#define NODE_GROUPS_MAX 1000u  /* different reasons of nodes; the rest joins the last */
+#define REFUSAL_ONE_MAX 512u   /* bytes of one pool's reason */
+#define REFUSAL_NAMES_MAX 200u /* of names of pools that share one, before they are counted */
 
 void sched_trace_note(struct sched *s, enum reason_code code, const uint64_t *types, uint32_t words)
 {
@@ -170,7 +171,7 @@ static void cut(struct sched *s, struct way *w, const struct reason *r)
     step(s, w, r->code, labels ? r->key : SYM_NONE, 0);
 }
 
-/* How far a way gets: the code of the last step with types left, then how many steps. */
+/* How far a way gets: how many steps, then what the last one leaves. */
 static bool further(const struct way *x, const struct way *y)
 {
     return x->n != y->n ? x->n > y->n
@@ -220,11 +221,11 @@ static void pool_explain(struct sched *s, struct sched_pool *p, struct sched_cla
     for (uint32_t i = k->n_asks - k->n_required; i < k->n_asks; i++) {
         struct way w = {.ask = sched_ask(s, k, i)};
         walk(s, p, k, &w);
-        cut(s, &w, &e->reason);
         if (best.n == 0 || further(&w, &best)) {
             best = w;
         }
     }
+    cut(s, &best, &e->reason);
     e->steps = best.steps;
     e->n_steps = best.n;
     nearest(s, p, k, &best, e);
@@ -246,6 +247,9 @@ static struct reason node_label(struct sched *s, const struct snapshot_node *n,
         const struct req *want = reqset_get(&ask->reqs, keys[i]);
         struct reqset one = {want, 1};
         if (!want_met(s->a, s->syms, &n->labels, &one)) {
+            /* A place that only the volumes ask for. */
+            bool volume = ask->volume_reqs && reqset_get(ask->volume_reqs, keys[i]);
+            r.code = volume ? REASON_VolumeZone : REASON_Requirement;
             r.key = keys[i];
             r.want = want;
             r.have = reqset_get(&n->labels, keys[i]);
@@ -259,11 +263,11 @@ static struct reason node_label(struct sched *s, const struct snapshot_node *n,
  * or of volumes, which the pools' reasons name. */
 static struct reason node_reason(struct sched *s, const struct sched_node *n,
                                  const struct sched_class *k, const struct sched_ask *ask,
-                                 enum reason_code other)
+                                 const struct reason *other)
 {
     const struct pod_class *cls = k->cls;
     if (ask->impossible) {
-        return plain(REASON_Requirement);
+        return plain(ask->volume_conflict ? REASON_VolumeZone : REASON_Requirement);
     }
     bool for_good;
     if (sched_node_takes(s, n, k, ask, &for_good)) {
@@ -277,6 +281,14 @@ static struct reason node_reason(struct sched *s, const struct sched_node *n,
     if (!want_met(s->a, s->syms, &n->in->labels, &ask->reqs)) {
         return node_label(s, n->in, ask);
     }
+    int64_t volumes, most;
+    const char *driver = sched_volume_over_node(s, n, k->volume, &volumes, &most);
+    if (driver != NULL) {
+        r = plain(REASON_VolumeLimit);
+        r.text = arena_printf(s->a, "%lld volumes of %s, the most is %lld", (long long)volumes,
+                              driver, (long long)most);
+        return r;
+    }
     const struct host_port *port =
         hostports_clash(cls->host_ports, cls->n_host_ports, n->ports, n->n_ports);
     if (port != NULL) {
@@ -284,11 +296,17 @@ static struct reason node_reason(struct sched *s, const struct sched_node *n,
         r.text = hostport_text(s->a, port);
         return r;
     }
+    const struct topo_use *rule = sched_topo_node(s, k->topo, &ask->level, n, &for_good);
+    if (rule != NULL) {
+        r = plain(REASON_NONE);
+        sched_topo_reason(s, rule, &r);
+        return r;
+    }
     r = plain(REASON_Resources);
     if (resources_shortage(s->syms, &cls->requests, &n->free, &r.short_of)) {
         return r;
     }
-    return plain(other);
+    return *other;
 }
 
 static struct reason shut_reason(const struct snapshot_node *n)
@@ -347,11 +365,14 @@ static void group_add(struct sched *s, struct groups *g, const struct snapshot_n
 
 /* Of the last ways the one that gets furthest at this node. */
 static void node_explain(struct sched *s, const struct sched_node *n, struct sched_class *k,
-                         enum reason_code other, struct groups *g)
+                         const struct reason *other, struct groups *g)
 {
     struct reason best = plain(REASON_NONE);
     for (uint32_t i = k->n_asks - k->n_required; i < k->n_asks; i++) {
         struct reason one = node_reason(s, n, k, sched_ask(s, k, i), other);
+        if (one.code == REASON_NONE) {
+            one = *other; /* room, but the pod is refused wherever it asks */
+        }
         if (one.code == REASON_NONE) {
             return;
         }
@@ -376,7 +397,7 @@ static bool group_before(const struct explain_nodes *x, const struct explain_nod
                                 : strcmp(x->nearest->name, y->nearest->name) < 0;
 }
 
-static void nodes_explain(struct sched *s, struct sched_class *k, enum reason_code other,
+static void nodes_explain(struct sched *s, struct sched_class *k, const struct reason *other,
                           struct explanation *ret)
 {
     struct groups g = {NULL, 0, 0};
@@ -405,16 +426,6 @@ static void nodes_explain(struct sched *s, struct sched_class *k, enum reason_co
 }
 
 /* ---- a pod ----------------------------------------------------------------------------------- */
-
-static struct sched_class *class_of(struct sched *s, const struct pod *pod)
-{
-    for (uint32_t i = 0; i < s->n_classes; i++) {
-        if (s->classes[i].cls == pod->cls) {
-            return &s->classes[i];
-        }
-    }
-    return NULL;
-}
 
 /* The refusal of the pass, if it refused this very pod. */
 static const struct sched_refusal *refusal_of(const struct sched *s, const struct pod *pod)
@@ -456,32 +467,40 @@ static void pools_explain(struct sched *s, struct sched_class *k, const struct s
     ret->n_pools = s->n_pools;
 }
 
-/* A constraint that only the pools' reasons can name. */
-static enum reason_code other_reason(const struct explanation *e)
+/* A constraint of the pod itself or between pods, as the pools' reasons name it. */
+static struct reason other_reason(const struct explanation *e, const struct sched_refusal *r)
 {
-    for (uint32_t i = 0; i < e->n_pools; i++) {
+    if (r != NULL && (r->reason.code == REASON_ResourceClaim || r->reason.code == REASON_Volume)) {
+        return r->reason;
+    }
+    for (uint32_t i = 0; r != NULL && i < e->n_pools; i++) {
         enum reason_code c = e->pools[i].reason.code;
         if (c == REASON_ResourceClaim || (c >= REASON_Volume && c <= REASON_MaxShare)) {
-            return c;
+            return e->pools[i].reason;
         }
     }
-    return REASON_TopologySpread;
+    return plain(REASON_NONE);
 }
 
-bool explain_pod(struct sched *s, const struct pod *pod, struct explanation *ret)
+uint32_t explain_class(const struct sched *s, uint32_t pod)
 {
-    struct sched_class *k = class_of(s, pod);
-    *ret = (struct explanation){.pod = pod};
-    if (s->stage != STAGE_DONE || k == NULL) {
-        return false;
+    return s->class_of[pod];
+}
+
+void explain_pod(struct sched *s, uint32_t pod, struct explanation *ret)
+{
+    if (s->stage != STAGE_DONE || pod >= s->snap->n_pods) {
+        BUG("nothing to explain");
     }
-    const struct sched_refusal *r = refusal_of(s, pod);
+    struct sched_class *k = &s->classes[s->class_of[pod]];
+    const struct sched_refusal *r = refusal_of(s, s->snap->pods[pod]);
+    *ret = (struct explanation){.pod = s->snap->pods[pod]};
     pools_explain(s, k, r, ret);
-    nodes_explain(s, k, other_reason(ret), ret);
+    struct reason other = other_reason(ret, r);
+    nodes_explain(s, k, &other, ret);
     if (r != NULL) {
         ret->reason = r->reason;
     }
-    return true;
 }
 
 /* ---- one text -------------------------------------------------------------------------------- */
@@ -494,21 +513,30 @@ static const char *one_reason(struct arena *a, const struct symtab *t, const str
     return arena_strdup(a, text.p);
 }
 
-/* "default, spare: needs …"; pools of the same reason that follow are marked as told. */
+/* "nodepools default, spare: needs …"; pools of the same reason that follow are marked as told. */
 static const char *one_group(struct arena *a, const struct sched_refusal *r, uint32_t at,
                              const char **texts, uint32_t *ret_n)
 {
     AUTO_BUF struct buf names;
+    uint32_t left_out = 0;
     buf_init(&names, REFUSAL_ONE_MAX);
     *ret_n = 0;
     for (uint32_t i = at; i < r->n_pools; i++) {
-        if (texts[i] != NULL && (i == at || strcmp(texts[i], texts[at]) == 0)) {
-            buf_printf(&names, "%s%s", *ret_n ? ", " : "", r->pools[i].pool->np->m.name);
-            ++*ret_n;
-            texts[i] = i == at ? texts[i] : NULL;
+        if (texts[i] == NULL || (i != at && strcmp(texts[i], texts[at]) != 0)) {
+            continue;
         }
+        if (names.n < REFUSAL_NAMES_MAX) {
+            buf_printf(&names, "%s%s", *ret_n ? ", " : "", r->pools[i].pool->np->m.name);
+        } else {
+            left_out++;
+        }
+        ++*ret_n;
+        texts[i] = i == at ? texts[i] : NULL;
     }
-    return arena_printf(a, "%s: %s", names.p, texts[at]);
+    if (left_out > 0) {
+        buf_printf(&names, " and %u more", left_out);
+    }
+    return arena_printf(a, "nodepool%s %s: %s", *ret_n == 1 ? "" : "s", names.p, texts[at]);
 }
 
 void explain_refusal_fmt(const struct symtab *t, const struct sched_refusal *r, size_t max,
@@ -533,7 +561,7 @@ void explain_refusal_fmt(const struct symtab *t, const struct sched_refusal *r, 
         }
         const char *one = one_group(&a, r, i, texts, &n);
         if (out->n - from + strlen(one) + sizeof(more) > max && told > 0) {
-            (void)snprintf(more, sizeof(more), "; and %u more NodePools", r->n_pools - told);
+            (void)snprintf(more, sizeof(more), "; and %u more nodepools", r->n_pools - told);
             break;
         }
         buf_printf(out, "%s%s", told ? "; " : "", one);

@@ -58,13 +58,16 @@ struct explanation {
     uint32_t nodes_seen;
 };
 
-/* s: a pass that is over. The pod must be one of the snapshot's (pods_of its class suffice).
- * Everything returned is in the pass's arena. False: the pass never saw a pod of this class. */
-bool explain_pod(struct sched *s, const struct pod *pod, struct explanation *ret);
+/* Pods that ask for the same are one class of the pass: the number of that of a pod, by its place
+ * in the snapshot. Pods of one class get equally far. */
+uint32_t explain_class(const struct sched *s, uint32_t pod);
+/* s: a pass that is over; pod: its place in the snapshot. Everything returned is in the pass's
+ * arena. */
+void explain_pod(struct sched *s, uint32_t pod, struct explanation *ret);
 
 /*
  * A refusal as one text of at most max bytes: every pool with its reason, nearest first, pools with
- * the same reason together; what does not fit is counted ("and 3 more NodePools"). Events and
+ * the same reason together; what does not fit is counted ("and 3 more nodepools"). Events and
  * screens say the same.
  */
 void explain_refusal_fmt(const struct symtab *t, const struct sched_refusal *r, size_t max,

@@ -151,6 +151,9 @@ static enum sched_step try_room(struct sched *s, const struct sched_open *c,
     uint64_t left[CATALOG_WORDS_MAX] = {0};
     memcpy(left, t->types, words * sizeof(*left));
     sched_volume_narrow(s, c, k->volume, left, NULL);
+    if (k->volume != NULL) {
+        sched_trace_note(s, REASON_VolumeLimit, left, words);
+    }
     if (!keep(t->types, left, words)) {
         return STEP_VOLUMES;
     }
@@ -314,6 +317,21 @@ static enum sched_step try_host(struct sched *s, const struct sched_open *c,
     return step_of(t->broken);
 }
 
+/* Resources are asked for first because that is cheap and for good; but a rule about other pods
+ * that no new node meets is the earlier reason. */
+static enum sched_step rule_before_fit(struct sched *s, const struct sched_open *c,
+                                       const struct sched_class *k, const struct sched_ask *ask,
+                                       struct sched_trial *t)
+{
+    struct sched_trial any_size = *t;
+    enum sched_step step = try_domains(s, c, k, ask, &any_size);
+    if (step < STEP_AFFINITY || step > STEP_SHARE) {
+        return STEP_FIT;
+    }
+    t->broken = any_size.broken;
+    return step;
+}
+
 enum sched_step sched_claim_try(struct sched *s, const struct sched_open *c,
                                 const struct sched_class *k, const struct sched_ask *ask,
                                 struct sched_trial *t)
@@ -340,7 +358,7 @@ enum sched_step sched_claim_try(struct sched *s, const struct sched_open *c,
     }
     if (step != STEP_TAKEN) {
         t->for_now = false;
-        return step;
+        return step == STEP_FIT && !open ? rule_before_fit(s, c, k, ask, t) : step;
     }
     return try_domains(s, c, k, ask, t);
 }

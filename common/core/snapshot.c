@@ -545,11 +545,15 @@ static void build_bound(struct builder *b)
 {
     const struct snapshot_in *in = b->in;
     uint32_t n_moved = 0, n = 0;
-    const struct pod **moved = ARENA_NEW_N(b->a, const struct pod *, b->out->n_pods);
+    const struct pod **moved =
+        ARENA_NEW_N(b->a, const struct pod *, (size_t)b->out->n_pods + in->n_planned);
     for (uint32_t i = 0; i < b->out->n_pods; i++) {
         if (b->out->pods[i]->node_name[0] != '\0') {
             moved[n_moved++] = b->out->pods[i];
         }
+    }
+    for (uint32_t i = 0; i < in->n_planned; i++) {
+        moved[n_moved++] = in->planned[i].pod;
     }
     if (n_moved > 0) {
         qsort(moved, n_moved, sizeof(*moved), cmp_address);

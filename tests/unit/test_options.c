@@ -37,6 +37,7 @@ static const struct row verdicts[] = {
     {{"--cluster-name=c"}, "AWS_REGION", "eu-west-1", NULL},
     {{BASE, "--feature-gates=NodeRepair=true,NeverHeardOf=true"}, NULL, NULL, NULL},
     {{BASE, "--max-cost-per-hour=12.5"}, NULL, NULL, NULL},
+    {{BASE, "--max-share=25%"}, NULL, NULL, NULL},
     {{"--help"}, NULL, NULL, NULL},
     {{"--region=eu-west-1"}, NULL, NULL, "cluster's name is missing"},
     {{"--cluster-name=c"}, NULL, NULL, "region is missing"},
@@ -53,6 +54,9 @@ static const struct row verdicts[] = {
     {{BASE, "--feature-gates=NodeRepair"}, NULL, NULL, "NAME=true"},
     {{BASE}, "BATCH_MAX_DURATION", "soon", "environment variable BATCH_MAX_DURATION"},
     {{BASE, "--max-cost-per-hour=-1"}, NULL, NULL, "no amount"},
+    {{BASE, "--max-share=25"}, NULL, NULL, "not a share from 1% to 100%"},
+    {{BASE, "--max-share=0%"}, NULL, NULL, "not a share"},
+    {{BASE, "--max-share=101%"}, NULL, NULL, "not a share"},
     {{BASE, "--log-level=loud"}, NULL, NULL, "none of debug, info, error"},
 };
 

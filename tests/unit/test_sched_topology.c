@@ -103,6 +103,9 @@ static const struct place_row rows[] = {
      "a=2 b=2 c=2 | 4 claims", NULL, 0},
     {"a key that nothing has", "{pods: [{count: 1, " WEB ", spec: {" SPREAD("rack", "") "}}]}",
      "0 claims | TopologySpread 1", NULL, 0},
+    {"a rule that cannot be met comes before a size that does not exist",
+     "{pods: [{count: 1, cpu: 99000, " WEB ", spec: {" SPREAD("rack", "") "}}]}",
+     "0 claims | TopologySpread 1", NULL, 0},
     {"no selector selects nothing",
      "{pods: [{count: 3, " WEB
      ", spec: {topologySpreadConstraints: [{maxSkew: 1, topologyKey: " ZONE
@@ -177,4 +180,17 @@ START_TEST(spread)
 }
 END_TEST
 
-UNIT_MAIN("sched_topology", UNIT_CASES(spread, rows))
+/* The option holds where the pool does not say, on nodes that are nobody's too. */
+START_TEST(share_option)
+{
+    static struct world w;
+    w_build(&w, "{pools: [{name: main, share: 100%}, {name: other, weight: 5}],"
+                " nodes: [" NODE("n1", "a") "], bound: [{node: n1, count: 1, owner: rs}],"
+                                            " pods: [{count: 4, owner: rs}]}");
+    w.f->opt.max_share_permyriad = 3000; /* 2 of 5 */
+    ck_assert_str_eq(w_outcome(&w, w_place(&w)), "?=3 a=1 | 2 claims | 1 on nodes");
+    w_done(&w);
+}
+END_TEST
+
+UNIT_MAIN("sched_topology", UNIT_CASES(spread, rows), UNIT_TEST(share_option))

@@ -1,0 +1,177 @@
+/* test_readonly.c - the reading commands against a server that writes down every request: they send
+ * GETs and nothing else (cmd/simulate.c, cmd/explain.c, cmd/snapshot.c, cmd/status.c). */
+#include "cmdrun.h"
+#include "common/base/str.h"
+
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <sys/socket.h>
+
+#define LOG_MAX (64u << 10)
+#define REQUEST_MAX 8192u
+
+#define LIST(kind, version, items)                                                                 \
+    "{\"kind\": \"" kind "List\", \"apiVersion\": \"" version                                      \
+    "\", \"metadata\": {\"resourceVersion\": \"5\"}, \"items\": [" items "]}"
+
+/* A cluster with a pod that waits and one pool. The first path that fits; else an empty list. */
+static const struct {
+    const char *path, *body;
+} answers[] = {
+    {"/version", "{\"gitVersion\": \"v1.34.4\"}"},
+    {"/api/v1/pods",
+     LIST("Pod", "v1",
+          "{\"metadata\": {\"name\": \"waits\", \"namespace\": \"default\"}, \"spec\": "
+          "{\"containers\": [{\"name\": \"c\", \"env\": [{\"name\": \"P\", \"value\": "
+          "\"hunter2\"}], \"resources\": {\"requests\": {\"cpu\": \"1\"}}}]}, \"status\": "
+          "{\"phase\": \"Pending\", \"conditions\": [{\"type\": \"PodScheduled\", \"status\": "
+          "\"False\", \"reason\": \"Unschedulable\"}]}}")},
+    {"/api/v1/events",
+     LIST("Event", "v1",
+          "{\"metadata\": {\"name\": \"e\", \"namespace\": \"default\"}, \"involvedObject\": "
+          "{\"kind\": \"Pod\", \"name\": \"waits\", \"namespace\": \"default\"}, \"reason\": "
+          "\"FailedScheduling\", \"message\": \"said by the controller\", \"source\": "
+          "{\"component\": \"karp\"}}")},
+    {"/apis/apps/v1/deployments",
+     LIST("Deployment", "apps/v1",
+          "{\"metadata\": {\"name\": \"web\", \"namespace\": \"shop\"}, \"spec\": {\"template\": "
+          "{\"spec\": {\"containers\": [{\"name\": \"c\", \"resources\": {\"requests\": "
+          "{\"cpu\": \"1\"}}}]}}}}")},
+    {"/apis/karpenter.sh/v1/nodepools",
+     LIST("NodePool", "karpenter.sh/v1",
+          "{\"metadata\": {\"name\": \"only\"}, \"spec\": {\"template\": {\"spec\": "
+          "{\"nodeClassRef\": {\"group\": \"karpenter.k8s.aws\", \"kind\": \"EC2NodeClass\", "
+          "\"name\": \"d\"}, \"requirements\": [{\"key\": \"node.kubernetes.io/instance-type\", "
+          "\"operator\": \"In\", \"values\": [\"m5.large\"]}]}}}}")},
+    {"/api/v1/namespaces/karp/configmaps", NULL},
+    {"/apis/karp.dev", NULL},
+};
+
+struct server {
+    int fd;
+    pthread_t thread;
+    char log[LOG_MAX]; /* request lines; read after the end */
+    size_t n;
+};
+
+static const char *answer_to(const char *path, int *ret_status)
+{
+    *ret_status = 200;
+    for (size_t i = 0; i < ARRAY_LEN(answers); i++) {
+        if (str_starts(path, answers[i].path)) {
+            *ret_status = answers[i].body ? 200 : 404;
+            return answers[i].body ? answers[i].body
+                                   : "{\"kind\": \"Status\", \"code\": 404, \"reason\": "
+                                     "\"NotFound\", \"message\": \"no such thing\"}";
+        }
+    }
+    return LIST("", "v1", "");
+}
+
+static void reply(struct server *s, int fd, const char *request)
+{
+    char head[200];
+    int status;
+    const char *path = strchr(request, ' ') + 1;
+    size_t line = strcspn(request, "\r\n");
+    if (s->n + line + 2 < LOG_MAX) {
+        memcpy(s->log + s->n, request, line);
+        s->n += line;
+        s->log[s->n++] = '\n';
+        s->log[s->n] = '\0';
+    }
+    const char *body = answer_to(path, &status);
+    int n = snprintf(head, sizeof(head),
+                     "HTTP/1.1 %d X\r\nContent-Type: application/json\r\nConnection: close\r\n"
+                     "Content-Length: %zu\r\n\r\n",
+                     status, strlen(body));
+    (void)(send(fd, head, (size_t)n, MSG_NOSIGNAL) == n &&
+           send(fd, body, strlen(body), MSG_NOSIGNAL) > 0);
+}
+
+static void *serve(void *arg)
+{
+    struct server *s = arg;
+    for (int fd; (fd = accept(s->fd, NULL, NULL)) >= 0; close(fd)) {
+        char request[REQUEST_MAX];
+        size_t n = 0;
+        for (ssize_t got; n < sizeof(request) - 1 &&
+                          (got = read(fd, request + n, sizeof(request) - 1 - n)) > 0;) {
+            n += (size_t)got;
+            request[n] = '\0';
+            if (strstr(request, "\r\n\r\n")) {
+                reply(s, fd, request);
+                break;
+            }
+        }
+    }
+    return NULL;
+}
+
+static void server_start(struct server *s, char url[64])
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof(at);
+    memset(s, 0, sizeof(*s));
+    s->fd = socket(AF_INET, SOCK_STREAM, 0);
+    ck_assert_int_eq(bind(s->fd, (struct sockaddr *)&at, len), 0);
+    ck_assert_int_eq(listen(s->fd, 64), 0);
+    ck_assert_int_eq(getsockname(s->fd, (struct sockaddr *)&at, &len), 0);
+    ck_assert_int_eq(pthread_create(&s->thread, NULL, serve, s), 0);
+    snprintf(url, 64, "http://127.0.0.1:%d", ntohs(at.sin_port));
+}
+
+static void server_stop(struct server *s)
+{
+    shutdown(s->fd, SHUT_RDWR);
+    pthread_join(s->thread, NULL);
+    close(s->fd);
+}
+
+/* A command, what its answer says, and a request that it makes. */
+static const struct {
+    const struct cmd_info *info;
+    const char *args[8];
+    const char *says, *asks;
+} runs[] = {
+    {&cmd_simulate_info, {NULL}, "1 pod: 0 on existing nodes, 1 on new nodes", "GET /api/v1/pods?"},
+    {&cmd_simulate_info,
+     {"--scale", "shop/web=3", "--set", "nodepool/only.spec.limits.cpu=0"},
+     "4 pods: 0 on existing nodes, 0 on new nodes, 4 without a home",
+     "GET /apis/apps/v1/deployments?"},
+    {&cmd_explain_info,
+     {"pod", "waits"},
+     "said by the controller",
+     "GET /api/v1/events?fieldSelector=involvedObject.kind%3DPod%2CinvolvedObject.name%3Dwaits"},
+    {&cmd_explain_info, {"pods", "--pending"}, "1 pending pod", "GET /api/v1/nodes?"},
+    {&cmd_explain_info, {"pod/waits", "-ojson"}, "\"Schedulable\"", "GET /api/v1/pods?"},
+    {&cmd_snapshot_info, {NULL}, "name: waits", "GET /apis/storage.k8s.io/v1/storageclasses?"},
+    {&cmd_snapshot_info, {"--redact", "-ojson"}, "\"r0000001\"", "GET /api/v1/pods?"},
+    {&cmd_status_info, {NULL}, "1 needs a new node", "GET /api/v1/pods?"},
+};
+
+START_TEST(only_gets)
+{
+    struct server *s = calloc(1, sizeof(*s));
+    struct cmdrun r;
+    char url[64];
+    server_start(s, url);
+    cmdrun(runs[_i].info, runs[_i].args, url, &r);
+    server_stop(s);
+    ck_assert_msg(r.rc == 0, "%s", r.err.msg);
+    ck_assert_msg(str_contains(r.out, runs[_i].says), "%s", r.out);
+    ck_assert_msg(!str_contains(r.out, "hunter2"), "%s", r.out);
+    ck_assert_msg(str_contains(s->log, runs[_i].asks), "%s", s->log);
+    ck_assert_msg(!str_contains(s->log, "secrets"), "%s", s->log);
+    size_t lines = 0;
+    for (const char *line = s->log; *line; line = strchr(line, '\n') + 1) {
+        ck_assert_msg(str_starts(line, "GET "), "%s", line);
+        lines++;
+    }
+    ck_assert_uint_ge(lines, 9);
+    cmdrun_done(&r);
+    free(s);
+}
+END_TEST
+
+UNIT_MAIN("readonly", UNIT_CASES(only_gets, runs))

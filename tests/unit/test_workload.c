@@ -1,0 +1,206 @@
+/* test_workload.c - pods made and taken away (cmd/workload.h), and kept objects (cmd/objects.h). */
+#include "cmd/objects.h"
+#include "cmd/workload.h"
+#include "common/base/jsonx.h"
+#include "common/base/str.h"
+#include "unit.h"
+
+#define TEMPLATE                                                                                   \
+    "\"selector\":{\"matchLabels\":{\"app\":\"api\"}},\"template\":{\"metadata\":{\"labels\":{"    \
+    "\"app\":\"api\"}},\"spec\":{\"containers\":[{\"name\":\"c\",\"resources\":{\"limits\":{"      \
+    "\"cpu\":\"2\",\"memory\":\"1Gi\"},\"requests\":{\"cpu\":\"1\"}}}]}}"
+#define META(name) "\"metadata\":{\"name\":\"" name "\",\"namespace\":\"shop\""
+#define POD(name, rest) "{\"kind\":\"Pod\",\"apiVersion\":\"v1\"," META(name) rest
+#define OWNER(kind, name)                                                                          \
+    ",\"ownerReferences\":[{\"kind\":\"" kind "\",\"name\":\"" name                                \
+    "\",\"uid\":\"u\",\"controller\":true}]"
+#define MADE(at) ",\"creationTimestamp\":\"2026-11-30T10:0" at ":00Z\""
+
+/* Pods of a workload "api" in namespace shop, how many there shall be, and the names there are
+ * then, in their order. */
+static const struct {
+    enum kube_kind kind;
+    const char *pods[6];
+    int64_t n;
+    const char *names;
+} rows[] = {
+    {KIND_DEPLOYMENT, {NULL}, 3, "api-0 api-1 api-2"},
+    {KIND_DEPLOYMENT, {NULL}, 0, ""},
+    /* names that exist are passed over, whoever's they are */
+    {KIND_DEPLOYMENT, {POD("api-1", "}}")}, 2, "api-0 api-1 api-2"},
+    /* by selector, by owner, through a ReplicaSet */
+    {KIND_DEPLOYMENT, {POD("x", ",\"labels\":{\"app\":\"api\"}}}")}, 2, "api-0 x"},
+    {KIND_DEPLOYMENT, {POD("x", OWNER("ReplicaSet", "api-5d4f8") "}}")}, 2, "api-0 x"},
+    {KIND_DEPLOYMENT, {POD("x", OWNER("ReplicaSet", "api-web-5d4f8") "}}")}, 1, "api-0 x"},
+    {KIND_STATEFUL_SET, {POD("x", OWNER("StatefulSet", "api") "}}")}, 1, "x"},
+    {KIND_STATEFUL_SET, {POD("x", OWNER("StatefulSet", "apis") "}}")}, 1, "api-0 x"},
+    /* another's pod stays another's, even with the labels */
+    {KIND_DEPLOYMENT,
+     {POD("x", OWNER("Job", "j") ",\"labels\":{\"app\":\"api\"}}}")},
+     1,
+     "api-0 x"},
+    /* over or going: not counted, not removed */
+    {KIND_STATEFUL_SET,
+     {POD("x", OWNER("StatefulSet", "api") "},\"status\":{\"phase\":\"Succeeded\"}}")},
+     0,
+     "x"},
+    {KIND_STATEFUL_SET,
+     {POD("x", OWNER("StatefulSet", "api") ",\"deletionTimestamp\":\"2026-11-30T10:00:00Z\"}}")},
+     1,
+     "api-0 x"},
+    /* fewer: the highest number first, then the youngest */
+    {KIND_STATEFUL_SET,
+     {POD("api-0", OWNER("StatefulSet", "api") "}}"),
+      POD("api-2", OWNER("StatefulSet", "api") "}}"),
+      POD("api-10", OWNER("StatefulSet", "api") "}}")},
+     2,
+     "api-0 api-2"},
+    {KIND_DEPLOYMENT,
+     {POD("api-rs-a", OWNER("ReplicaSet", "api-1") MADE("1") "}}"),
+      POD("api-rs-b", OWNER("ReplicaSet", "api-1") MADE("3") "}}"),
+      POD("api-rs-c", OWNER("ReplicaSet", "api-1") MADE("2") "}}"),
+      POD("api-0", OWNER("ReplicaSet", "api-1") MADE("0") "}}")},
+     2,
+     "api-rs-a api-rs-c"},
+    /* another namespace */
+    {KIND_DEPLOYMENT,
+     {"{\"kind\":\"Pod\",\"metadata\":{\"name\":\"api-0\",\"namespace\":\"other\",\"labels\":{"
+      "\"app\":\"api\"}}}"},
+     1,
+     "api-0 api-0"},
+};
+
+static void put(struct objects *s, enum kube_kind k, const char *text)
+{
+    json_error_t e;
+    json_t *o = json_loads(text, 0, &e);
+    ck_assert_msg(o != NULL, "%s: %s", e.text, text);
+    objects_put(s, k, o);
+    json_decref(o);
+}
+
+static void names(struct objects *s, char *dst, size_t size)
+{
+    dst[0] = '\0';
+    objects_sort(s);
+    for (size_t i = 0; i < objects_n(s); i++) {
+        const struct object *o = objects_at(s, i);
+        size_t n = strlen(dst);
+        if (o->kind == KIND_POD) {
+            snprintf(dst + n, size - n, "%s%s", n ? " " : "", o->name);
+        }
+    }
+}
+
+START_TEST(test_scale)
+{
+    char got[512];
+    struct arena a;
+    struct objects *s = objects_new();
+    arena_init(&a, 0, SIZE_MAX);
+    put(s, rows[_i].kind, "{" META("api") "},\"spec\":{" TEMPLATE "}}");
+    for (size_t i = 0; rows[_i].pods[i]; i++) {
+        put(s, KIND_POD, rows[_i].pods[i]);
+    }
+    workload_scale(s, &a, objects_find(s, rows[_i].kind, "shop", "api"), rows[_i].n, 0);
+    names(s, got, sizeof(got));
+    ck_assert_str_eq(got, rows[_i].names);
+    objects_free(s);
+    arena_done(&a);
+}
+END_TEST
+
+/* What a limit alone asks for is a request; what is there already keeps its owner. */
+START_TEST(test_made_pod)
+{
+    struct arena a;
+    struct objects *s = objects_new();
+    arena_init(&a, 0, SIZE_MAX);
+    put(s, KIND_DEPLOYMENT, "{" META("api") "},\"spec\":{" TEMPLATE "}}");
+    put(s, KIND_POD, POD("x", OWNER("ReplicaSet", "api-5d4f8") "}}"));
+    workload_scale(s, &a, objects_find(s, KIND_DEPLOYMENT, "shop", "api"), 2, 0);
+    const json_t *pod = objects_find(s, KIND_POD, "shop", "api-0")->o;
+    const json_t *c = json_array_get(jsonx_arr(pod, "spec.containers"), 0);
+    ck_assert_str_eq(jsonx_str(c, "resources.requests.cpu"), "1");
+    ck_assert_str_eq(jsonx_str(c, "resources.requests.memory"), "1Gi");
+    ck_assert_str_eq(jsonx_str(pod, "metadata.labels.app"), "api");
+    ck_assert_str_eq(jsonx_str(pod, "status.phase"), "Pending");
+    const json_t *owner = json_array_get(jsonx_arr(pod, "metadata.ownerReferences"), 0);
+    ck_assert_str_eq(jsonx_str(owner, "uid"), "u");
+    objects_free(s);
+    arena_done(&a);
+}
+END_TEST
+
+static const struct {
+    enum kube_kind kind;
+    const char *object;
+    int64_t wants;
+} wants[] = {
+    {KIND_DEPLOYMENT, "{\"spec\":{\"replicas\":7}}", 7},
+    {KIND_DEPLOYMENT, "{\"spec\":{}}", 1},
+    {KIND_DEPLOYMENT, "{\"spec\":{\"replicas\":-7}}", 0},
+    {KIND_DEPLOYMENT, "{\"spec\":{\"replicas\":99999999999}}", WORKLOAD_PODS_MAX},
+    {KIND_JOB, "{\"spec\":{\"parallelism\":5}}", 5},
+    {KIND_JOB, "{\"spec\":{\"parallelism\":5,\"completions\":3}}", 3},
+    {KIND_JOB, "{}", 1},
+};
+
+START_TEST(test_wants)
+{
+    json_t *o = json_loads(wants[_i].object, 0, NULL);
+    ck_assert_int_eq(workload_wants(wants[_i].kind, o), wants[_i].wants);
+    json_decref(o);
+}
+END_TEST
+
+/* Kept objects: the later of two wins, an edit leaves the given one alone, a clone is another. */
+START_TEST(test_objects)
+{
+    struct objects *s = objects_new();
+    json_t *o = json_loads(POD("a", "},\"spec\":{\"x\":1}}"), 0, NULL);
+    objects_put(s, KIND_POD, o);
+    put(s, KIND_POD, POD("b", "}}"));
+    put(s, KIND_POD, POD("b", "},\"spec\":{\"x\":2}}"));
+    ck_assert_uint_eq(objects_n(s), 2);
+    struct objects *clone = objects_clone(s);
+    jsonx_set_new(objects_edit(s, objects_find(s, KIND_POD, "shop", "a")), "spec.x",
+                  json_integer(7));
+    ck_assert_int_eq(jsonx_int(o, "spec.x", 0), 1);
+    ck_assert_int_eq(jsonx_int(objects_find(s, KIND_POD, "shop", "a")->o, "spec.x", 0), 7);
+    ck_assert_int_eq(jsonx_int(objects_find(clone, KIND_POD, "shop", "a")->o, "spec.x", 0), 1);
+    objects_del(s, KIND_POD, "shop", "a");
+    objects_del(s, KIND_POD, "shop", "a");
+    ck_assert_ptr_null(objects_find(s, KIND_POD, "shop", "a"));
+    ck_assert_int_eq(jsonx_int(objects_find(s, KIND_POD, "shop", "b")->o, "spec.x", 0), 2);
+    objects_forget(s, KIND_POD);
+    ck_assert_uint_eq(objects_n(s), 0);
+    ck_assert_uint_eq(objects_n(clone), 2);
+    objects_free(s);
+    objects_free(clone);
+    json_decref(o);
+}
+END_TEST
+
+static const struct {
+    const char *word;
+    int kind; /* -1 = none */
+} words[] = {{"Pod", KIND_POD},
+             {"po", KIND_POD},
+             {"PODS", KIND_POD},
+             {"deploy", KIND_DEPLOYMENT},
+             {"sts", KIND_STATEFUL_SET},
+             {"nodeclaims", KIND_NODE_CLAIM},
+             {"secret", -1},
+             {"", -1}};
+
+START_TEST(test_kinds)
+{
+    enum kube_kind k = KIND_COUNT;
+    ck_assert_int_eq(objects_kind(words[_i].word, &k), words[_i].kind >= 0);
+    ck_assert_int_eq(k, words[_i].kind >= 0 ? words[_i].kind : (int)KIND_COUNT);
+}
+END_TEST
+
+UNIT_MAIN("workload", UNIT_CASES(test_scale, rows), UNIT_TEST(test_made_pod),
+          UNIT_CASES(test_wants, wants), UNIT_TEST(test_objects), UNIT_CASES(test_kinds, words))
