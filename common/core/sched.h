@@ -5,11 +5,17 @@
  *   1. existing nodes and launching claims, initialized first, then by name: first that takes it;
  *   2. claims opened by this decision, fewest pods first, then by age;
  *   3. a new claim from the pools by weight.
- * A pod that fits nowhere is relaxed step by step (required node-affinity terms are ORed, preferred
- * ones tried one at a time from the heaviest and then none, then PreferNoSchedule is tolerated) and
- * in the end refused with a reason for every pool. No pod waits behind one that cannot be placed.
+ * A pod that fits nowhere is relaxed step by step, as Karpenter: required node-affinity terms are
+ * ORed; then preferred pod affinity, preferred anti-affinity and preferred node affinity are given
+ * up, each from the heaviest, then soft spreads in their order, then PreferNoSchedule is tolerated.
+ * In the end it is refused with a reason for every pool. No pod waits behind one that cannot be
+ * placed; one that a pod placed later makes room for (affinity, a spread) has another turn.
  * With Ignore preferences are not looked at; with Reasonable a preference chooses among places and
  * shapes claims that must be opened anyway, but opens none by itself. Static pools are left out.
+ *
+ * Rules about other pods (spread, affinity and its inverse, shares): sched_topo.h. Volumes:
+ * volume.h, sched_volume.c. Reserved capacity is a capacity type like others: how many instances a
+ * reservation still has is not counted here.
  *
  * Limits: a new claim takes the largest capacity among its types from the pool's limit; if that
  * would make another pod of this pass unplaceable, types are cut: those that hold the reservation
@@ -33,9 +39,9 @@ struct sched_options {
     enum min_values_policy min_values;
     uint64_t max_units; /* past it the result is truncated; 0 = no limit */
     uint32_t max_types; /* instance types kept per claim in the NodeClaim (600) */
-    uint32_t
-        max_share_permyriad; /* of one workload per node, where the pool does not say; 0 = any */
-    bool record_reasons;     /* fill sched_refusal; without, only pod-level codes are there */
+    /* Share of one workload's replicas per node where the pool does not say; 0 = any. */
+    uint32_t max_share_permyriad;
+    bool record_reasons; /* fill sched_refusal; without, only pod-level codes are there */
 };
 void sched_options_default(struct sched_options *o);
 
