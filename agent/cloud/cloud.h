@@ -110,7 +110,8 @@ void cloud_tag(struct cloud *c, const char *instance_id, const struct kv *tags, 
 const char *cloud_instance_id(const char *provider_id);
 
 /* Static stability: launches or terminations fail as such (5xx, throttling, time-out, permission)
- * right now, so nothing is removed voluntarily. A stock-out does not count. */
+ * right now, or the last describe did, so nothing is removed voluntarily. A stock-out does not
+ * count. */
 bool cloud_failing(const struct cloud *c);
 /* Clock skew against EC2's Date beyond 30 s freezes age-based actions. */
 int64_t cloud_clock_skew_ns(const struct cloud *c);

@@ -350,6 +350,7 @@ struct young {
 struct instances {
     struct map *young; /* id → struct young */
     int64_t launch_failed_ns, terminate_failed_ns; /* monotonic, 0 = the last one did not fail */
+    bool reads_fail;                               /* the last describe failed as such */
     int64_t skew_ns;
 };
 

@@ -28,7 +28,8 @@ struct look {
 
 static const char *const alive[] = {"pending", "running", "stopping", "stopped", "shutting-down"};
 
-/* ---- young ones ---------------------------------------------------------------------------------- */
+/* ---- young ones
+ * ---------------------------------------------------------------------------------- */
 
 void instances_init(struct cloud *c)
 {
@@ -93,7 +94,8 @@ static void not_visible_yet(struct err *err, const char *id)
     err_set(err, ERR_UNAVAILABLE, "EC2 does not show the new instance %s yet", id);
 }
 
-/* ---- the clock ----------------------------------------------------------------------------------- */
+/* ---- the clock
+ * ----------------------------------------------------------------------------------- */
 
 /* EC2's launch time lies between the request and its answer, by a clock that is right. */
 static void learn_skew(struct cloud *c, const struct ec2_instance *i)
@@ -117,7 +119,8 @@ int64_t cloud_clock_skew_ns(const struct cloud *c)
     return c->instances.skew_ns;
 }
 
-/* ---- failing calls -------------------------------------------------------------------------------- */
+/* ---- failing calls
+ * -------------------------------------------------------------------------------- */
 
 static bool as_such(const struct err *err)
 {
@@ -140,8 +143,18 @@ void instance_note_call(struct cloud *c, bool launch, const struct err *err)
     *at = as_such(err) ? (now_ns > 0 ? now_ns : 1) : 0;
 }
 
+static void note_read(struct cloud *c, const struct err *err)
+{
+    if (err->kind != ERR_CANCELLED) {
+        c->instances.reads_fail = as_such(err);
+    }
+}
+
 bool cloud_failing(const struct cloud *c)
 {
+    if (c->instances.reads_fail) {
+        return true; /* whoever cannot be asked cannot be told either */
+    }
     int64_t now_ns = cloud_mono(c);
     const int64_t at[] = {c->instances.launch_failed_ns, c->instances.terminate_failed_ns};
     for (size_t i = 0; i < ARRAY_LEN(at); i++) {
@@ -152,7 +165,8 @@ bool cloud_failing(const struct cloud *c)
     return false;
 }
 
-/* ---- describing ----------------------------------------------------------------------------------- */
+/* ---- describing
+ * ----------------------------------------------------------------------------------- */
 
 static const char *tag_of(const struct ec2_instance *i, const char *key)
 {
@@ -210,6 +224,7 @@ static void on_page(struct job *j, void *ctx UNUSED, const struct aws_result *re
     struct look *k = (struct look *)j;
     struct ec2_instances page = {.n = 0};
     struct err err = res->err;
+    note_read(j->c, &err);
     if (k->what == JOB_GET && err.kind == ERR_NOT_FOUND) {
         err_clear(&err);
     } else if (err.kind == ERR_NONE) {
@@ -251,9 +266,8 @@ static void ask_page(struct look *k)
         req.ids = (struct ec2_strings){key, 1};
     } else {
         req.max_results = EC2_PAGE_INSTANCES;
-        req.filters = k->what == JOB_LIST
-                          ? (struct ec2_filters){listing, ARRAY_LEN(listing)}
-                          : (struct ec2_filters){finding, ARRAY_LEN(finding)};
+        req.filters = k->what == JOB_LIST ? (struct ec2_filters){listing, ARRAY_LEN(listing)}
+                                          : (struct ec2_filters){finding, ARRAY_LEN(finding)};
     }
     ec2_encode_describe_instances(&form, &req);
     job_aws_form(&k->j, "ec2", &form, true, on_page, NULL);
@@ -296,7 +310,8 @@ void cloud_get(struct cloud *c, const char *instance_id, cloud_list_fn done, voi
     look_begin(c, JOB_GET, instance_id, done, arg);
 }
 
-/* ---- terminating and tagging ------------------------------------------------------------------------ */
+/* ---- terminating and tagging
+ * ------------------------------------------------------------------------ */
 
 static void on_terminated(struct job *j, void *ctx UNUSED, const struct aws_result *res)
 {

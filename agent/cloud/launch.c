@@ -57,7 +57,8 @@ static void end_with(struct launch *l, enum launch_outcome outcome, const char *
     job_later(&l->j, 0, deliver_kept);
 }
 
-/* ---- stock -------------------------------------------------------------------------------------- */
+/* ---- stock --------------------------------------------------------------------------------------
+ */
 
 static void count_failure(struct cloud *c, const char *zone, const char *zone_id,
                           enum capacity_type ct, const char *code)
@@ -130,7 +131,8 @@ static void mark(struct launch *l, const struct ec2_fleet_error *e)
     }
 }
 
-/* ---- the answer ---------------------------------------------------------------------------------- */
+/* ---- the answer
+ * ---------------------------------------------------------------------------------- */
 
 /* The catalog's view of a type, in the shape of a result. */
 static void describe_type(const struct cloud *c, const struct market *m, const char *type,
@@ -215,15 +217,15 @@ static const struct ec2_fleet_error *refusal(const struct ec2_fleet *fleet)
 
 static void not_launched(struct launch *l, const struct ec2_fleet *fleet)
 {
-    struct launch_result r = {.outcome = LAUNCH_NO_CAPACITY,
-                              .answered = true,
-                              .reason = "InsufficientCapacityError"};
+    struct launch_result r = {
+        .outcome = LAUNCH_NO_CAPACITY, .answered = true, .reason = "InsufficientCapacityError"};
     const struct ec2_fleet_error *e = refusal(fleet);
     put_errors(fleet, r.message, sizeof(r.message));
     if (e) {
         struct err err = ERR_INIT;
         char text[512];
-        snprintf(text, sizeof(text), "%s: %s", e->code ? e->code : "", e->message ? e->message : "");
+        snprintf(text, sizeof(text), "%s: %s", e->code ? e->code : "",
+                 e->message ? e->message : "");
         err_set(&err, aws_code_kind(e->code, 0), "%s", text);
         instance_note_call(l->j.c, true, &err);
         r.outcome = LAUNCH_REFUSED;
@@ -236,7 +238,8 @@ static void not_launched(struct launch *l, const struct ec2_fleet *fleet)
     deliver(l, &r);
 }
 
-/* ---- asking -------------------------------------------------------------------------------------- */
+/* ---- asking
+ * -------------------------------------------------------------------------------------- */
 
 static void ask_templates(struct launch *l);
 
@@ -245,6 +248,9 @@ static void call_failed(struct launch *l, const struct aws_result *res, const st
     struct launch_result r = {.outcome = LAUNCH_REFUSED};
     char text[600];
     snprintf(text, sizeof(text), "%s %s", err->code, err->msg);
+    if (err->kind != ERR_CANCELLED) { /* not only CreateFleet: without templates nothing launches */
+        instance_note_call(l->j.c, true, err);
+    }
     if (err->kind == ERR_NOT_FOUND && str_starts(err->code, "InvalidLaunchTemplate") && !l->again) {
         l->again = true;
         for (uint32_t i = 0; i < l->ask.n; i++) {
@@ -345,7 +351,8 @@ static void ask_templates(struct launch *l)
     templates_ensure(&l->j, l->ask.templates, l->ask.n, on_templates);
 }
 
-/* ---- the question -------------------------------------------------------------------------------- */
+/* ---- the question
+ * -------------------------------------------------------------------------------- */
 
 /* The class if it can be used now; else the launch has ended. */
 static const struct nodeclass *usable_class(struct launch *l, const struct nodeclaim *nc)
@@ -420,7 +427,8 @@ void cloud_launch(struct cloud *c, const struct nodeclaim *nc, int64_t attempt,
     }
 }
 
-/* ---- an instance found by tag ---------------------------------------------------------------------- */
+/* ---- an instance found by tag
+ * ---------------------------------------------------------------------- */
 
 void cloud_describe_launch(struct cloud *c, const struct nodeclaim *nc, const struct instance *i,
                            struct launch_result *ret)

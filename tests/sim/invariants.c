@@ -347,12 +347,23 @@ static bool claim_exists(const struct sim_watchdog *w, const char *uid)
     return sim_api_get_uid(api_of(w), uid, &kind) && kind == SIM_NODECLAIM;
 }
 
+/* An agent says that it will not collect so many at once. */
+static bool halted(const struct sim_watchdog *w)
+{
+    static const char *const code[] = {"code", "GarbageCollectionHalted", NULL};
+    double sum = 0;
+    for (int i = 0; i < w->run->n_guests; i++) {
+        sum += guest_metric(w->run->guests[i], "karp_attention", code);
+    }
+    return sum > 0;
+}
+
 static void check_orphan(struct sim_watchdog *w, const struct simec2_instance *inst, bool orphan)
 {
     const json_t *node = orphan ? sim_api_get(api_of(w), SIM_NODE, NULL, inst->node_name) : NULL;
     bool ready = node && str_eq(sim_cond_status(node, "Ready"), "True") &&
                  str_eq(jsonx_str(node, "spec.providerID"), inst->provider_id);
-    if (too_old(w, "Orphan", inst->id, orphan && !ready, INVARIANT_ORPHAN_NS)) {
+    if (too_old(w, "Orphan", inst->id, orphan && !ready, INVARIANT_ORPHAN_NS) && !halted(w)) {
         violation(w, "Orphan", inst->id, "lives without a claim");
     }
 }
