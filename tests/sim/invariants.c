@@ -152,7 +152,9 @@ static void check_budget(struct sim_watchdog *w, const json_t *claim)
     size_t i;
     for (i = 0; np && i < sim_api_count(api_of(w), SIM_NODECLAIM); i++) {
         const json_t *c = sim_api_at(api_of(w), SIM_NODECLAIM, i);
-        if (str_eq(label(c, POOL), pool)) {
+        /* As Karpenter: what is only a name any more does not count. */
+        if (str_eq(label(c, POOL), pool) &&
+            !str_eq(sim_cond_status(c, "InstanceTerminating"), "True")) {
             all++;
             leaving += is_going(c) && voluntary(c);
         }
