@@ -45,6 +45,8 @@ scenarios() { # build folder
     for f in tests/scenarios/*.yaml; do
         [ -e "$f" ] || continue
         [[ $(basename "$f") =~ $pattern ]] || continue
+        # Ten thousand pods take minutes with sanitizers.
+        [ "$1" = build ] || [ "$(basename "$f")" != runaway.yaml ] || continue
         if out=$("$1/karp-sim" run "$f" 2>&1); then ok; else fail "$f ($1)"; tail -n 25 <<<"$out"; fi
     done
     # The same seed gives the same bytes: twice, and in every build.
