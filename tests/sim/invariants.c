@@ -245,7 +245,10 @@ static void check_pdb(struct sim_watchdog *w, const json_t *pdb, const json_t *p
 /* before = the pod as it was. */
 static void check_eviction(struct sim_watchdog *w, const json_t *pod)
 {
-    bool calm = !faults_storm(w->run->faults); /* else the server itself may go by an old status */
+    /* Else the server itself may go by a status that is still old. */
+    int64_t calm_ns = vclock_now(&w->run->world->clock) - faults_calm_since_ns(w->run->faults);
+    bool calm = !faults_storm(w->run->faults) &&
+                (faults_calm_since_ns(w->run->faults) < 0 || calm_ns > INVARIANT_SETTLED_NS);
     for (size_t i = 0; calm && i < sim_api_count(api_of(w), SIM_PDB); i++) {
         check_pdb(w, sim_api_at(api_of(w), SIM_PDB, i), pod);
     }

@@ -8,7 +8,7 @@
  *                    evicts such a pod from a node that leaves by its own decision
  *   Budget           it does so and more of the pool's claims are on their way out by such
  *                    decisions than the pool's budgets allow (those without schedule)
- *   Pdb              it evicts a pod in calm weather although, by a count over the pods, a
+ *   Pdb              it evicts a pod in settled weather although, by a count over pods, a
  *                    PodDisruptionBudget had none to spare
  *   Limit            it creates or fills a claim, and the pool's claims exceed the pool's limits
  * At any time:
