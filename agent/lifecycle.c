@@ -49,9 +49,9 @@ static bool finalizer_step(const struct claim_look *look, enum queue_verdict *re
     return true;
 }
 
-/* A registered claim whose Node is no more and does not come back (an etcd restore, a finalizer taken
- * off by hand): nothing can run there, and pods must not wait for it. It counts as not registered
- * again, so that liveness ends it. */
+/* A registered claim whose Node is no more and does not come back (an etcd restore, a finalizer
+ * taken off by hand): nothing can run there, and pods must not wait for it. It counts as not
+ * registered again, so that liveness ends it. */
 static bool node_lost_step(const struct claim_look *look, enum queue_verdict *ret)
 {
     int64_t since_ns = cond_since(&look->nc->conditions, "Registered", look->nc->m.created_ns);

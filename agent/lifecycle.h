@@ -24,7 +24,7 @@
 
 #define LAUNCH_TIMEOUT_NS (5 * NS_PER_MIN)
 #define NODE_LOST_NS (5 * NS_PER_MIN) /* since it registered: until then gc.h may know more */
-#define SKEW_MAX_NS (30 * NS_PER_S) /* beyond it nothing is done because of an age */
+#define SKEW_MAX_NS (30 * NS_PER_S)   /* beyond it nothing is done because of an age */
 
 struct lifecycle;
 struct nodeclaim;

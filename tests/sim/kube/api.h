@@ -193,9 +193,9 @@ void sim_api_lag_watches(struct sim_api *a, enum sim_kind_id kind, int64_t by_ns
  * An etcd restore: every object is again what it was ago_ns ago, with the version and UID it had
  * then; what was created since is gone, what was deleted since is back. The store's own version
  * goes on growing (a restore with --bump-revision), the watch history is forgotten and every watch
- * breaks. A kind whose history does not reach back that far is restored to its oldest known state; nothing
- * goes back further than time 0.
- * Subscribers hear of every difference. Returns how many objects changed.
+ * breaks. A kind whose history does not reach back that far is restored to its oldest known state;
+ * nothing goes back further than time 0. Subscribers hear of every difference. Returns how many
+ * objects changed.
  */
 size_t sim_api_restore(struct sim_api *a, int64_t ago_ns);
 
@@ -220,11 +220,11 @@ uint64_t sim_api_writes(const struct sim_api *a, const char *who);
 
 /* Hooks, each may be NULL. Fields of the call are borrowed for the hook.
  *  fault     before a port's request takes effect: 0 lets it pass, else it is answered with that
- *            HTTP status and has no effect, or meets one of SIM_FAULT_* (a watch is refused). *extra_ns may be raised to delay the answer.
- *  served    every call, right after it took effect (or was refused).
- *  answered  a port's request, right before its `done`, or watch, right before its first event:
- *            closing the port here is the crash "after that call is answered, before its answer is
- *            used". */
+ *            HTTP status and has no effect, or meets one of SIM_FAULT_* (a watch is refused).
+ * *extra_ns may be raised to delay the answer. served    every call, right after it took effect (or
+ * was refused). answered  a port's request, right before its `done`, or watch, right before its
+ * first event: closing the port here is the crash "after that call is answered, before its answer
+ * is used". */
 struct sim_api_hooks {
     int (*fault)(void *ctx, const struct sim_call *c, int64_t *extra_ns);
     void (*served)(void *ctx, const struct sim_call *c);
