@@ -132,7 +132,7 @@ $(BUILD)/unit/%: $(BUILD)/obj/tests/unit/%.o $(BUILD)/libsim.a $(BUILD)/libagent
 DEPS := $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 -include $(DEPS)
 
-.PHONY: deps unit-bins test unit scenarios demo e2e check-layers layer-archives hdr-check lint format \
+.PHONY: deps unit-bins test unit scenarios campaign demo e2e check-layers layer-archives hdr-check lint format \
         bench bench-e2e install clean
 unit-bins: $(UNIT_BIN)
 layer-archives: $(foreach l,base core net kube aws agent cmd,$(BUILD)/lib$(l).a)
@@ -161,6 +161,11 @@ unit:
 scenarios:
 	@$(MAKE) --no-print-directory -j$(JOBS) build/karp-sim
 	@tests/run.sh scenarios
+
+## campaign     5,000 seeds of tests/scenarios/mixed.yaml under harsh faults, on all cores
+campaign:
+	@$(MAKE) --no-print-directory -j$(JOBS) build/karp-sim
+	@build/karp-sim campaign tests/scenarios/mixed.yaml --seeds $(or $(SEEDS),1-5000) --faults harsh
 
 ## e2e          end-to-end on a real control plane only
 e2e:

@@ -112,7 +112,8 @@ void cloud_tag(struct cloud *c, const char *instance_id, const struct kv *tags, 
 const char *cloud_instance_id(const char *provider_id);
 
 /* Static stability: launches or terminations fail as such (5xx, throttling, time-out, permission)
- * right now, so nothing is removed voluntarily. A stock-out does not count. */
+ * right now, or the last describe did, so nothing is removed voluntarily. A stock-out does not
+ * count. */
 bool cloud_failing(const struct cloud *c);
 /* How far our clock is ahead of AWS's, by the Date of its answers, or has been set since the last
  * one. Beyond 30 s age-based actions are frozen. */

@@ -370,6 +370,7 @@ struct instances {
     struct by_ids waiting[BY_KINDS];
     struct map *young; /* id → int64_t *, when EC2 answered (monotonic) */
     int64_t launch_failed_ns, terminate_failed_ns; /* monotonic, 0 = the last one did not fail */
+    bool reads_fail;                               /* the last describe failed as such */
     int64_t skew_ns;                               /* when EC2 last told its time: ours minus its */
     int64_t skew_offset_ns; /* and our wall clock minus our monotonic one then */
 };

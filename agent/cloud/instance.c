@@ -144,8 +144,18 @@ void instance_note_call(struct cloud *c, bool launch, const struct err *err)
     *at = as_such(err) ? (now_ns > 0 ? now_ns : 1) : 0;
 }
 
+static void note_read(struct cloud *c, const struct err *err)
+{
+    if (err->kind != ERR_CANCELLED) {
+        c->instances.reads_fail = as_such(err);
+    }
+}
+
 bool cloud_failing(const struct cloud *c)
 {
+    if (c->instances.reads_fail) {
+        return true; /* whoever cannot be asked cannot be told either */
+    }
     int64_t now_ns = cloud_mono(c);
     const int64_t at[] = {c->instances.launch_failed_ns, c->instances.terminate_failed_ns};
     for (size_t i = 0; i < ARRAY_LEN(at); i++) {
@@ -216,6 +226,7 @@ static void on_page(struct job *j, void *ctx UNUSED, const struct aws_result *re
     struct look *k = (struct look *)j;
     struct ec2_instances page = {.n = 0};
     struct err err = res->err;
+    note_read(j->c, &err);
     if (err.kind == ERR_NONE) {
         ec2_parse_describe_instances(&j->mem, res->body, res->body_n, &page, &err);
     }

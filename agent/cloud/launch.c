@@ -253,6 +253,9 @@ static void call_failed(struct launch *l, const struct aws_result *res, const st
     struct launch_result r = {.outcome = LAUNCH_REFUSED};
     char text[600];
     snprintf(text, sizeof(text), "%s %s", err->code, err->msg);
+    if (err->kind != ERR_CANCELLED) { /* not only CreateFleet: without templates nothing launches */
+        instance_note_call(l->j.c, true, err);
+    }
     if (err->kind == ERR_NOT_FOUND && str_starts(err->code, "InvalidLaunchTemplate") && !l->again) {
         l->again = true;
         for (uint32_t i = 0; i < l->ask.n; i++) {

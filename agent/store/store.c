@@ -234,6 +234,9 @@ static void drop(struct kind_store *k, const char *key)
     }
 }
 
+static void on_doubt(void *arg);
+static void kind_watch(struct kind_store *k);
+
 /* ---- reflector --------------------------------------------------------------------------------
  */
 
@@ -243,6 +246,23 @@ static void on_list_begin(void *arg)
     map_free(k->listed);
     k->listed = map_new(kind_rows[k->kind].max);
     k->seen_rv = 0; /* a server that was restored counts from an earlier version on */
+}
+
+/* A list shows an older version than we know. Either it was made before a write of ours was
+ * answered: then the watch will tell, and until it has, ours stays, in doubt. Or the server has
+ * gone back in time (an etcd restore): then the list is the truth. */
+static bool went_back(struct kind_store *k, const char *key)
+{
+    if (!k->listed) {
+        return false;
+    }
+    if (!map_has(k->own, key)) {
+        return true;
+    }
+    map_put(k->own, key, &k->doubt, NULL);
+    k->relist = true;
+    timer_set(&k->s->rt->timers, &k->doubt, clock_mono(k->s->rt->clock) + DOUBT_NS, on_doubt, k);
+    return false;
 }
 
 static void on_object(void *arg, json_t *object)
@@ -268,8 +288,8 @@ static void on_object(void *arg, json_t *object)
     if (have_rv <= rv) {
         map_del(k->own, key);
     }
-    bool went_back = k->listed && have_rv > rv && !map_has(k->own, key);
-    if (have ? rv == 0 || have_rv < rv || went_back : !was_ended(k, key, rv)) {
+    if (have ? rv == 0 || have_rv < rv || (have_rv > rv && went_back(k, key))
+             : !was_ended(k, key, rv)) {
         free(map_del(k->gone, key));
         put(k, key, object);
     }
@@ -298,6 +318,18 @@ static void on_removed(void *arg, json_t *object)
 static void on_doubt(void *arg)
 {
     struct kind_store *k = arg;
+    bool any = false;
+    for (MAP_EACH(k->own, o)) {
+        any = any || map_value(o) == &k->doubt;
+    }
+    if (any && k->relist) {
+        k->relist = false;
+        map_clear(k->own); /* the next list is believed */
+        watch_free(k->watch);
+        kind_watch(k);
+        return;
+    }
+    k->relist = false;
     for (MAP_EACH(k->own, e)) {
         if (map_value(e) == &k->doubt) {
             char *key = xstrdup(map_key(e));
@@ -447,7 +479,7 @@ void store_free(struct store *s)
     free(s);
 }
 
-void store_start(struct store *s)
+static void kind_watch(struct kind_store *k)
 {
     static const struct watch_cb cb = {.list_begin = on_list_begin,
                                        .object = on_object,
@@ -455,10 +487,15 @@ void store_start(struct store *s)
                                        .list_end = on_list_end,
                                        .failed = on_failed};
     static const struct kube_list_opts all;
+    k->watch = watch_new(&k->s->env, kind_rows[k->kind].kube, &all, &cb, k);
+}
+
+void store_start(struct store *s)
+{
     for (int i = 0; i < STORE_KINDS; i++) {
         struct kind_store *k = &s->kinds[i];
         k->started_ns = clock_mono(s->rt->clock);
-        k->watch = watch_new(&s->env, kind_rows[i].kube, &all, &cb, k);
+        kind_watch(k);
     }
 }
 

@@ -35,6 +35,7 @@ struct kind_store {
     uint64_t skipped;
     bool full;
     struct timer doubt;
+    bool relist; /* a list was older than a write of ours: if the watch does not tell, ask anew */
     struct subscriber subs[STORE_MAX_SUBSCRIBERS];
     size_t n_subs;
 };

@@ -207,11 +207,18 @@ static void learn_clock(struct gate *g, const struct call *c, const json_t *obje
     g->jumped_ns = 0;
 }
 
+void gate_clock_told(struct gate *g)
+{
+    g->ours_ns = clock_wall(g->rt->clock) - clock_mono(g->rt->clock);
+    g->offset_ns = g->ours_ns;
+    g->jumped_ns = 0;
+}
+
 int64_t gate_clock_skew_ns(struct gate *g)
 {
     int64_t mono_ns = clock_mono(g->rt->clock), ours_ns = clock_wall(g->rt->clock) - mono_ns;
     int64_t moved_ns = ours_ns - g->ours_ns;
-    if (moved_ns > NS_PER_S || moved_ns < -NS_PER_S) {
+    if (moved_ns > RUNTIME_SKEW_NS || moved_ns < -RUNTIME_SKEW_NS) {
         g->jumped_ns = mono_ns;
     }
     g->ours_ns = ours_ns;

@@ -45,6 +45,8 @@ bool gate_open(const struct gate *g);
  * nothing has confirmed for GATE_JUMP_NS is taken for a correction. 0 while within a second. */
 #define GATE_JUMP_NS (INT64_C(600) * 1000000000)
 int64_t gate_clock_skew_ns(struct gate *g);
+/* Our clock has just been set by the API server's (walltime.h): it is right. */
+void gate_clock_told(struct gate *g);
 
 void gate_set_observer(struct gate *g, void (*observe)(void *ctx, json_t *object), void *ctx);
 

@@ -80,6 +80,7 @@ static void on_answer(void *arg, const struct kube_resp *resp)
         timefmt_parse_rfc3339(jsonx_str_or(resp->body, "metadata.creationTimestamp", ""), &said_ns);
     if (told) {
         learn(w, said_ns);
+        gate_clock_told(w->rt->gate);
     }
     bool refused = resp->err.kind == ERR_FORBIDDEN || resp->err.kind == ERR_INVALID ||
                    resp->err.kind == ERR_NOT_FOUND || resp->err.kind == ERR_NONE;

@@ -431,7 +431,7 @@ static void on_end(void *arg)
         guest_clock_jump(f->run->guests[i], -f->jumped_ns[i]);
         f->jumped_ns[i] = 0;
     }
-    cloud_step(f, json_pack("{s:{s:s}}", "hide", "for", "0s"));
+    cloud_step(f, json_pack("{s:{s:s}, s:{s:i}}", "hide", "for", "0s", "noBoot", "times", 0));
     sim_note(f->run->world, "the storm is over");
 }
 

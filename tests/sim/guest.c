@@ -86,7 +86,8 @@ struct sim_guest *guest_new(struct sim_run *r, int number, const char *const *fl
 static int64_t guest_next(void *ctx)
 {
     const struct sim_guest *g = ctx;
-    int64_t next_ns = agent_next_ns(g->agent);
+    /* It may have ended in the callback of a port: that is to be seen at once. */
+    int64_t next_ns = agent_ended(g->agent, NULL) ? 0 : agent_next_ns(g->agent);
     return next_ns < g->frozen_until_ns ? g->frozen_until_ns : next_ns;
 }
 

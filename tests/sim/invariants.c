@@ -152,7 +152,9 @@ static void check_budget(struct sim_watchdog *w, const json_t *claim)
     size_t i;
     for (i = 0; np && i < sim_api_count(api_of(w), SIM_NODECLAIM); i++) {
         const json_t *c = sim_api_at(api_of(w), SIM_NODECLAIM, i);
-        if (str_eq(label(c, POOL), pool)) {
+        /* As Karpenter: what is only a name any more does not count. */
+        if (str_eq(label(c, POOL), pool) &&
+            !str_eq(sim_cond_status(c, "InstanceTerminating"), "True")) {
             all++;
             leaving += is_going(c) && voluntary(c);
         }
@@ -243,7 +245,10 @@ static void check_pdb(struct sim_watchdog *w, const json_t *pdb, const json_t *p
 /* before = the pod as it was. */
 static void check_eviction(struct sim_watchdog *w, const json_t *pod)
 {
-    bool calm = !faults_storm(w->run->faults); /* else the server itself may go by an old status */
+    /* Else the server itself may go by a status that is still old. */
+    int64_t calm_ns = vclock_now(&w->run->world->clock) - faults_calm_since_ns(w->run->faults);
+    bool calm = !faults_storm(w->run->faults) &&
+                (faults_calm_since_ns(w->run->faults) < 0 || calm_ns > INVARIANT_SETTLED_NS);
     for (size_t i = 0; calm && i < sim_api_count(api_of(w), SIM_PDB); i++) {
         check_pdb(w, sim_api_at(api_of(w), SIM_PDB, i), pod);
     }
@@ -347,12 +352,23 @@ static bool claim_exists(const struct sim_watchdog *w, const char *uid)
     return sim_api_get_uid(api_of(w), uid, &kind) && kind == SIM_NODECLAIM;
 }
 
+/* An agent says that it will not collect so many at once. */
+static bool halted(const struct sim_watchdog *w)
+{
+    static const char *const code[] = {"code", "GarbageCollectionHalted", NULL};
+    double sum = 0;
+    for (int i = 0; i < w->run->n_guests; i++) {
+        sum += guest_metric(w->run->guests[i], "karp_attention", code);
+    }
+    return sum > 0;
+}
+
 static void check_orphan(struct sim_watchdog *w, const struct simec2_instance *inst, bool orphan)
 {
     const json_t *node = orphan ? sim_api_get(api_of(w), SIM_NODE, NULL, inst->node_name) : NULL;
     bool ready = node && str_eq(sim_cond_status(node, "Ready"), "True") &&
                  str_eq(jsonx_str(node, "spec.providerID"), inst->provider_id);
-    if (too_old(w, "Orphan", inst->id, orphan && !ready, INVARIANT_ORPHAN_NS)) {
+    if (too_old(w, "Orphan", inst->id, orphan && !ready, INVARIANT_ORPHAN_NS) && !halted(w)) {
         violation(w, "Orphan", inst->id, "lives without a claim");
     }
 }

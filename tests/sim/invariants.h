@@ -4,22 +4,24 @@
  * At every write of an agent:
  *   NotEmpty         it deletes a claim by its own decision while a pod runs on its node that is
  *                    neither a DaemonSet's nor static nor on its way out
- *   DoNotDisrupt     it deletes a claim by its own decision although the Node, the claim or a pod
- * on it says karpenter.sh/do-not-disrupt; or it evicts such a pod from a node that leaves by its
- * own decision Budget           it deletes a claim by its own decision and more of the pool's
- * claims are on their way out by such decisions than the pool's budgets allow (budgets without
- *                    schedule, counted over all the pool's claims)
- *   Pdb              a pod was evicted although, by a count over the pods themselves, a
+ *   DoNotDisrupt     it does so although the Node, the claim or a pod says do-not-disrupt; or it
+ *                    evicts such a pod from a node that leaves by its own decision
+ *   Budget           it does so and more of the pool's claims are on their way out by such
+ *                    decisions than the pool's budgets allow (those without schedule)
+ *   Pdb              it evicts a pod in settled weather although, by a count over pods, a
  *                    PodDisruptionBudget had none to spare
- *   Limit            it creates or fills a claim, and the capacity of the pool's claims then
- * exceeds the pool's limits At any time: TwoInstances     two living instances carry the UID of one
- * claim Foreign          an instance with another cluster's UID goes down Orphan           an
- * instance of this cluster lives without a claim and without a Ready Node for longer than
- * INVARIANT_ORPHAN_NS Taint            a Node has had karpenter.sh/disrupted for longer than
- * INVARIANT_TAINT_NS while its claim is not being deleted Growth           an agent has more than
- * INVARIANT_OPEN_MAX requests and watches open, or the account more than INVARIANT_TEMPLATES_MAX
- * launch templates At the end of a run, if the cluster has been calm for INVARIANT_SETTLED_NS and
- * the agent led: View             the agent's count of nodes differs from the cluster's
+ *   Limit            it creates or fills a claim, and the pool's claims exceed the pool's limits
+ * At any time:
+ *   TwoInstances     two living instances carry the UID of one claim
+ *   Foreign          an instance with another cluster's UID goes down
+ *   Orphan           an instance of this cluster lives without a claim and without a Ready Node
+ *                    for INVARIANT_ORPHAN_NS, and no agent says GarbageCollectionHalted
+ *   Taint            a Node has had karpenter.sh/disrupted for INVARIANT_TAINT_NS while its claim
+ *                    is not being deleted
+ *   Growth           an agent has more than INVARIANT_OPEN_MAX requests and watches open, or the
+ *                    account more than INVARIANT_TEMPLATES_MAX launch templates
+ * At the end of a run that has been calm for INVARIANT_SETTLED_NS:
+ *   View             the leading agent's count of nodes differs from the cluster's
  *
  * What depends on time counts only calm time: while a storm lasts (faults.h) or no agent is up,
  * nobody can clean up. A voluntary decision shows in the claim's condition DisruptionReason, which

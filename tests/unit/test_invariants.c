@@ -225,6 +225,36 @@ static void taint(struct sim_run *r, bool bad)
     pass(r, INVARIANT_TAINT_NS + NS_PER_MIN);
 }
 
+/* Only that it went well. */
+static void went_well(void *arg, const struct aws_resp *resp)
+{
+    (void)arg;
+    ck_assert_msg(resp->status == 200, "%s", resp->body);
+}
+
+static void growth(struct sim_run *r, bool bad)
+{
+    struct simec2_port *port = simec2_port_new(r->ec2);
+    struct aws_port *aws = simec2_port_aws(port);
+    int n = bad ? INVARIANT_TEMPLATES_MAX + 1 : INVARIANT_TEMPLATES_MAX;
+    for (int i = 0; i < n; i++) {
+        char *body AUTO_FREE = xasprintf("Action=CreateLaunchTemplate&Version=2016-11-15&"
+                                         "LaunchTemplateName=t-%d&ClientToken=t-%d&"
+                                         "LaunchTemplateData.IamInstanceProfile.Name=node",
+                                         i, i);
+        struct aws_req req = {.service = "ec2",
+                              .action = "CreateLaunchTemplate",
+                              .method = "POST",
+                              .path = "/",
+                              .body = body,
+                              .body_n = strlen(body)};
+        aws->request(aws->ctx, &req, went_well, NULL);
+    }
+    pass(r, NS_PER_MIN);
+    ck_assert_uint_eq(simec2_n_templates(r->ec2), (size_t)n);
+    simec2_port_free(port);
+}
+
 static const struct {
     const char *kind;
     void (*make)(struct sim_run *r, bool bad);
@@ -237,7 +267,8 @@ static const struct {
               {"TwoInstances", two_instances},
               {"Orphan", orphan},
               {"Foreign", foreign},
-              {"Taint", taint}};
+              {"Taint", taint},
+              {"Growth", growth}};
 
 START_TEST(each_can_fail)
 {

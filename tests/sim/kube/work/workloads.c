@@ -10,6 +10,22 @@
 /* ---- indexes ----------------------------------------------------------------------------------
  */
 
+struct sim_count {
+    int64_t active, ready;
+};
+
+/* by is 1 or -1. */
+static void index_tally(struct sim_index *i, const char *key, const struct sim_ref *r, int by)
+{
+    struct sim_count *n = map_get(i->counts, key);
+    if (!n) {
+        n = NEW(struct sim_count);
+        map_put(i->counts, key, n, NULL);
+    }
+    n->active += r->active ? by : 0;
+    n->ready += r->active && r->ready ? by : 0;
+}
+
 static void index_put(struct sim_index *i, const char *key, json_t *obj)
 {
     struct map *set = map_get(i->sets, key);
@@ -23,10 +39,12 @@ static void index_put(struct sim_index *i, const char *key, json_t *obj)
         r = NEW(struct sim_ref);
         map_put(set, uid, r, NULL);
     }
+    index_tally(i, key, r, -1);
     json_decref(r->obj);
     r->obj = json_incref(obj);
     r->active = sim_pod_active(obj);
     r->ready = sim_pod_ready(obj);
+    index_tally(i, key, r, 1);
 }
 
 static void ref_free(struct sim_ref *r)
@@ -43,8 +61,13 @@ static void index_del(struct sim_index *i, const char *key, const json_t *obj)
     if (!set) {
         return;
     }
-    ref_free(map_del(set, jsonx_str_or(obj, "metadata.uid", "")));
+    struct sim_ref *r = map_del(set, jsonx_str_or(obj, "metadata.uid", ""));
+    if (r) {
+        index_tally(i, key, r, -1);
+    }
+    ref_free(r);
     if (map_count(set) == 0) {
+        free(map_del(i->counts, key));
         map_del(i->sets, key);
         map_free(set);
     }
@@ -60,6 +83,10 @@ static void index_done(struct sim_index *i)
         map_free(set);
     }
     map_free(i->sets);
+    for (MAP_EACH(i->counts, n)) {
+        free(map_value(n));
+    }
+    map_free(i->counts);
 }
 
 const struct map *sim_index_set(const struct sim_index *i, const char *key)
@@ -85,15 +112,9 @@ json_t *sim_index_collect(const struct sim_index *i, const char *key, bool only_
 void sim_index_count(const struct sim_index *i, const char *key, int64_t *ret_active,
                      int64_t *ret_ready)
 {
-    const struct map *set = sim_index_set(i, key);
-    *ret_active = *ret_ready = 0;
-    if (set) {
-        for (MAP_EACH(set, e)) {
-            const struct sim_ref *r = map_value(e);
-            *ret_active += r->active;
-            *ret_ready += r->active && r->ready;
-        }
-    }
+    const struct sim_count *n = map_get(i->counts, key);
+    *ret_active = n ? n->active : 0;
+    *ret_ready = n ? n->ready : 0;
 }
 
 /* key_before/after "" = in no set. */
@@ -480,13 +501,12 @@ struct sim_workloads *sim_workloads_new(struct sim_world *w)
 {
     struct sim_workloads *c = NEW(struct sim_workloads);
     c->w = w;
-    c->pods_of.sets = map_new(SIM_API_OBJECTS_MAX);
-    c->pods_on.sets = map_new(SIM_API_OBJECTS_MAX);
-    c->sets_of.sets = map_new(SIM_API_OBJECTS_MAX);
-    c->jobs_of.sets = map_new(SIM_API_OBJECTS_MAX);
-    c->job_pods.sets = map_new(SIM_API_OBJECTS_MAX);
-    c->orphans.sets = map_new(SIM_API_OBJECTS_MAX);
-    c->strays.sets = map_new(SIM_API_OBJECTS_MAX);
+    struct sim_index *const all[] = {&c->pods_of,  &c->pods_on, &c->sets_of, &c->jobs_of,
+                                     &c->job_pods, &c->orphans, &c->strays};
+    for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+        all[i]->sets = map_new(SIM_API_OBJECTS_MAX);
+        all[i]->counts = map_new(SIM_API_OBJECTS_MAX);
+    }
     c->later = map_new(SIM_DIRTY_MAX);
     c->is_dirty = map_new(SIM_DIRTY_MAX);
     c->gc = sim_gc_new(w);

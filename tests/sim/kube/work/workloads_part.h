@@ -24,6 +24,7 @@ struct sim_ref {
 /* key -> (uid -> struct sim_ref *), both in order of first appearance. */
 struct sim_index {
     struct map *sets;
+    struct map *counts; /* key → struct sim_count *, so that nobody counts ten thousand pods */
 };
 
 struct sim_gc;
