@@ -11,6 +11,7 @@
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
+#include "compare.h"
 #include "run.h"
 
 #define FILES_MAX 1000
@@ -220,6 +221,9 @@ static int run_all(const struct command *c)
 int main(int argc, char **argv)
 {
     struct command c = {.n_files = 0};
+    if (argc == 3 && str_eq(argv[1], "compare")) {
+        return compare_main(argv[2]);
+    }
     int rc = parse(&c, argc, argv);
     return rc ? rc : run_all(&c);
 }

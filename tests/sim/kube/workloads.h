@@ -51,6 +51,8 @@ struct sim_victim {
 
 /* Fills all but rank. */
 void sim_victim_read(const json_t *pod, struct sim_victim *ret);
+/* < 0 if a goes before b; 0 if upstream leaves it open. */
+int sim_victim_order(const struct sim_victim *a, const struct sim_victim *b, int64_t now_wall_ns);
 /* Sorts those to go first to the front. */
 void sim_victim_sort(struct sim_victim *v, size_t n, int64_t now_wall_ns);
 

@@ -14,6 +14,8 @@
 
 #define WHO "kube-scheduler"
 #define MESSAGE_MAX 4096
+/* What the plug-ins say that are asked after the filters: DynamicResources, then preemption. */
+#define POST_FILTERS " no new claims to deallocate, preemption: "
 #define CLASSES_MAX 100000u
 
 /* A class that fits nowhere until something changes: epoch tells since when. */
@@ -381,9 +383,9 @@ static char *trial_message(struct trial *t, const char *refused, const char *pre
         sim_tallies_print(&t->reasons, t->nodes, &b);
     }
     if (preemption) {
-        buf_printf(&b, "%s%s", preemption[0] ? " preemption: " : "", preemption);
+        buf_printf(&b, "%s%s", preemption[0] ? POST_FILTERS : "", preemption);
     } else {
-        buf_puts(&b, " preemption: ");
+        buf_puts(&b, POST_FILTERS);
         sim_tallies_print(&t->preempting, t->nodes, &b);
     }
     return buf_take(&b);
@@ -709,6 +711,63 @@ static void on_cycle(void *arg)
     schedule_one(s, p);
     s->current = NULL;
     kick_cycle(s);
+}
+
+/* ---- asking -------------------------------------------------------------------------------------
+ */
+
+static struct sim_sched_pod *waiting_pod(const struct sim_sched *s, const char *ns,
+                                         const char *name)
+{
+    for (MAP_EACH(s->cluster.pods, e)) {
+        struct sim_sched_pod *p = map_value(e);
+        if (p->pending && str_eq(p->ns, ns) && str_eq(p->name, name)) {
+            return p;
+        }
+    }
+    return NULL;
+}
+
+static json_t *best_nodes(const struct sim_cycle *cy, const struct trial *t)
+{
+    json_t *out = json_array();
+    AUTO_FREE int64_t *score = NEW_N(int64_t, t->n + 1);
+    int64_t best = INT64_MIN;
+    sim_score(cy, t->feasible, t->n, score);
+    for (size_t i = 0; i < t->n; i++) {
+        best = score[i] > best ? score[i] : best;
+    }
+    for (size_t i = 0; i < t->n; i++) {
+        if (score[i] == best) {
+            json_array_append_new(out, json_string(t->feasible[i]->name));
+        }
+    }
+    return out;
+}
+
+json_t *sim_sched_would(struct sim_sched *s, const char *ns, const char *pod, char **ret_why)
+{
+    struct sim_sched_pod *p = waiting_pod(s, ns, pod);
+    struct trial t = {0};
+    struct sim_cycle cy;
+    *ret_why = NULL;
+    if (!p) {
+        return NULL;
+    }
+    bool may = sim_cycle_begin(&cy, &s->cluster, p);
+    if (may) {
+        try_nodes(s, &cy, &t);
+    }
+    json_t *out = best_nodes(&cy, &t);
+    sim_cycle_end(&cy);
+    if (t.n == 0) {
+        struct sim_preemption nobody = {.no_victims = t.n_hopeful};
+        t.nodes = nodes_there(s);
+        note_unhelpful(&t, &nobody);
+        *ret_why = trial_message(&t, may ? NULL : cy.volumes.refused, NULL);
+    }
+    trial_done(&t);
+    return out;
 }
 
 /* ---- life
