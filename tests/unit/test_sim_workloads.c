@@ -1,4 +1,5 @@
-/* Controllers, kubelets and node life of the simulated world; see tests/sim/kube/workloads.h, kubelet.h
+/* Controllers, kubelets and node life of the simulated world; see tests/sim/kube/workloads.h,
+ * kubelet.h
  */
 #include "simrig.h"
 
