@@ -61,7 +61,7 @@ AWS_SRC := $(call src,common/aws)
 # A binary's main and what only the binary needs (sockets, signals) stay out of the archives that
 # tests link.
 AGENT_MAIN := agent/main.c agent/httpd.c
-AGENT_SRC := $(filter-out $(AGENT_MAIN),$(call src,agent) $(call src,agent/cloud))
+AGENT_SRC := $(filter-out $(AGENT_MAIN),$(call src,agent) $(foreach d,cloud store work lead plan claim leave,$(call src,agent/$(d))))
 CMD_MAIN := cmd/main.c
 CMD_SRC := $(filter-out $(CMD_MAIN),$(call src,cmd))
 SIM_MAIN := tests/sim/karp_sim.c tests/sim/karp_ec2.c tests/sim/ec2_http.c
@@ -117,6 +117,8 @@ $(BUILD)/karp-sim: $(BUILD)/obj/tests/sim/karp_sim.o $(BUILD)/libsim.a $(BUILD)/
 	$(call link,$(LIBS))
 $(BUILD)/karp-ec2: $(BUILD)/obj/tests/sim/karp_ec2.o $(BUILD)/obj/tests/sim/ec2_http.o $(BUILD)/libsim.a $(COMMON_A)
 	$(call link,$(LIBS))
+$(BUILD)/karp-bench: $(BUILD)/obj/tests/bench/karp_bench.o $(BUILD)/libcmd.a $(COMMON_A)
+	$(call link,$(CMD_LIBS))
 
 # ---- tests ----------------------------------------------------------------------------------------
 UNIT_SRC := $(call src,tests/unit)
@@ -187,6 +189,10 @@ format:
 
 ## bench        ratios side by side in one run
 bench: bench-e2e
+
+## karp-bench   build/karp-bench, which times the decision core by itself on files
+.PHONY: karp-bench
+karp-bench: $(BUILD)/karp-bench
 
 ## bench-e2e    ours and upstream's KWOK build alternately on one control plane
 bench-e2e:

@@ -1,31 +1,33 @@
 /* agent.c - wires the agent's parts and turns them; see agent.h. */
 #include "agent.h"
 
-#include "cloud/cloud.h"
-#include "cluster.h"
+#include "agent/claim/consolidatable.h"
+#include "agent/claim/gc.h"
+#include "agent/claim/launcher.h"
+#include "agent/claim/lifecycle.h"
+#include "agent/claim/podevents.h"
+#include "agent/claim/tagging.h"
+#include "agent/cloud/cloud.h"
+#include "agent/lead/cluster.h"
+#include "agent/lead/lease.h"
+#include "agent/lead/standby.h"
+#include "agent/leave/emptiness.h"
+#include "agent/leave/termination.h"
+#include "agent/plan/nodepools.h"
+#include "agent/plan/provisioner.h"
+#include "agent/store/intents.h"
+#include "agent/store/store.h"
+#include "agent/work/gate.h"
+#include "agent/work/gauges.h"
+#include "agent/work/metrics.h"
 #include "common/aws/client.h"
 #include "common/base/alloc.h"
 #include "common/base/str.h"
 #include "common/kube/decode.h"
 #include "common/kube/events.h"
-#include "consolidatable.h"
-#include "emptiness.h"
-#include "gate.h"
-#include "gauges.h"
-#include "gc.h"
-#include "intents.h"
-#include "launcher.h"
-#include "lease.h"
-#include "lifecycle.h"
-#include "metrics.h"
-#include "nodepools.h"
-#include "podevents.h"
-#include "provisioner.h"
+#include "publish.h"
 #include "runtime.h"
-#include "standby.h"
-#include "store.h"
-#include "tagging.h"
-#include "termination.h"
+#include "agent/work/walltime.h"
 
 #define TURN_NS (20 * NS_PER_MS)
 #define TURN_TIMERS_MAX 20000 /* a clock that stands still must not make a turn endless */
@@ -47,6 +49,7 @@
     X(termination)                                                                                 \
     X(emptiness)                                                                                   \
     X(provisioner)                                                                                 \
+    X(publish)                                                                                     \
     X(gauges)
 
 struct agent {
@@ -98,7 +101,7 @@ struct agent *agent_new(const struct agent_options *o, const struct agent_ports 
     struct runtime *rt = &a->rt;
     a->entropy = ports->entropy;
     rt->opt = o;
-    rt->clock = ports->clock;
+    walltime_new(rt, ports->clock);
     rt->entropy = &a->entropy;
     rt->log = ports->log;
     timers_init(&rt->timers);
@@ -130,6 +133,7 @@ struct agent *agent_new(const struct agent_options *o, const struct agent_ports 
 static void controllers_free(struct agent *a)
 {
     gauges_free(a->gauges);
+    publish_free(a->publish);
     provisioner_free(a->provisioner);
     emptiness_free(a->emptiness);
     termination_free(a->termination);
@@ -152,6 +156,7 @@ void agent_free(struct agent *a)
     }
     struct runtime *rt = &a->rt;
     timer_stop(&rt->timers, &a->tick);
+    walltime_stop(rt->walltime);
     controllers_free(a);
     cloud_free(rt->cloud);
     events_free(rt->events);
@@ -163,6 +168,7 @@ void agent_free(struct agent *a)
     decoder_free(rt->decoder);
     symtab_free(rt->syms);
     timers_done(&rt->timers);
+    walltime_free(rt->walltime);
     free(a);
 }
 
@@ -191,6 +197,7 @@ static void agent_start(struct agent *a)
                                                : "provision");
     events_enable(a->rt.events, false);
     timer_set(&a->rt.timers, &a->tick, clock_mono(a->rt.clock), tick, a);
+    walltime_start(a->rt.walltime);
 #define X(name) name##_start(a->name);
     CONTROLLERS(X)
 #undef X

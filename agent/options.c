@@ -71,6 +71,15 @@ static int parse_preference(struct agent_options *o, const char *value, struct e
     return 0;
 }
 
+static int parse_max_share(struct agent_options *o, const char *value, struct err *reterr)
+{
+    o->max_share_permyriad = 0;
+    if (!*value || sched_parse_share(value, &o->max_share_permyriad)) {
+        return 0;
+    }
+    return err_set(reterr, ERR_INVALID, "not a share from 1%% to 100%%");
+}
+
 static int parse_min_values(struct agent_options *o, const char *value, struct err *reterr)
 {
     static const char *const words[] = {"Strict", "BestEffort", NULL};
@@ -151,6 +160,9 @@ static const struct option options[] = {
      "brake on launches", NULL},
     {"max-cost-per-hour", NULL, OPT_SPECIAL, 0, "", 0, 0,
      "no launch lifts the managed fleet's price above this many $/h (empty: no brake)", parse_cost},
+    {"max-share", NULL, OPT_SPECIAL, 0, "", 0, 0,
+     "no node gets more than this share of one workload's replicas, as 25% (empty: any)",
+     parse_max_share},
     {"region", "AWS_REGION", OPT_TEXT, FIELD(region), "", 0, 0, "AWS region", NULL},
     {"kubeconfig", NULL, OPT_TEXT, FIELD(kubeconfig), "", 0, 0,
      "kubeconfig file (empty: KUBECONFIG, else the pod's service account)", NULL},
@@ -219,8 +231,8 @@ static const struct option options[] = {
      "accepted; there is no Go profiler", NULL},
     {"disable-controller-warmup", "DISABLE_CONTROLLER_WARMUP", OPT_IGNORED, 0, NULL, 0, 0,
      "accepted; the store is always warm", NULL},
-    {"disable-cluster-state-observability", "DISABLE_CLUSTER_STATE_OBSERVABILITY", OPT_IGNORED, 0,
-     NULL, 0, 0, "accepted; there are no per-pod metrics", NULL},
+    {"disable-cluster-state-observability", "DISABLE_CLUSTER_STATE_OBSERVABILITY", OPT_BOOL,
+     FIELD(disable_state_metrics), "false", 0, 0, "no metrics of single nodes and pods", NULL},
     {"memory-limit", "MEMORY_LIMIT", OPT_IGNORED, 0, NULL, 0, 0,
      "accepted; there is no garbage collector to steer", NULL},
     {"cpu-requests", "CPU_REQUESTS", OPT_IGNORED, 0, NULL, 0, 0, "accepted; there is one thread",

@@ -1,6 +1,6 @@
 /*
  * options.h - what the agent is told: Karpenter's flags and environment variables by their own
- * names, and ours (karp-api: placement, mode, …). A flag wins over its variable. Booleans are
+ * names, and ours (mode, brakes, …). A flag wins over its variable. Booleans are
  * exactly true or false; an unknown flag, a value that cannot be read or one out of range is an
  * error that names the flag and the value. Flags of Karpenter that have no meaning here are
  * accepted and ignored, each in the table with the reason.
@@ -23,6 +23,7 @@ struct agent_options {
     const char *ns; /* --namespace: where the agent lives (karp) */
     int64_t registration_timeout_ns;
     int64_t max_launches_per_min; /* --max-launches-per-minute (60) */
+    uint32_t max_share_permyriad; /* --max-share, 0 = unset */
     int64_t max_cost_pusd_h;      /* --max-cost-per-hour, PRICE_UNKNOWN = unset */
 
     /* Karpenter's */
@@ -30,7 +31,7 @@ struct agent_options {
     const char *interruption_queue;
     const char *lease_name, *lease_ns; /* --leader-election-name, --leader-election-namespace */
     bool leader_election;
-    bool isolated_vpc, eks_control_plane, disable_dry_run;
+    bool isolated_vpc, eks_control_plane, disable_dry_run, disable_state_metrics;
     int32_t vm_overhead_permyriad, reserved_enis;
     int64_t batch_idle_ns, batch_max_ns;
     enum preference_policy preference;

@@ -22,10 +22,12 @@ struct intents;
 struct launcher;
 struct metrics;
 struct store;
+struct walltime;
 
 struct runtime {
     const struct agent_options *opt;
-    const struct clock *clock;
+    const struct clock *clock; /* walltime.h's */
+    struct walltime *walltime;
     struct entropy *entropy;
     const struct log *log;
     struct timers timers;
@@ -47,6 +49,11 @@ struct runtime {
     bool ended;
     struct err ended_why;
 };
+
+/* This machine's clock is off by more than RUNTIME_SKEW_NS, by the API server's or EC2's: nothing
+ * is done because of an age. */
+#define RUNTIME_SKEW_NS (30 * NS_PER_S)
+bool runtime_clock_skewed(struct runtime *rt);
 
 /* The agent cannot go on: sets ended, logs once. */
 void runtime_end(struct runtime *rt, const struct err *why);

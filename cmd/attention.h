@@ -6,8 +6,8 @@
  * belong to one controller and are refused alike are one entry.
  *
  * Codes beside those of reason.h: NoController, NotInstalled, ClassNotReady, LaunchFailed,
- * NotRegistered, NodeNotReady, PoolGone, SlowDrain, Malformed, Hold, and the conditions of
- * karp-api.md by their own names.
+ * NotRegistered, NodeNotReady, PoolGone, SlowDrain, Malformed, Hold, and karp's own conditions by
+ * their names.
  */
 #ifndef KARP_CMD_ATTENTION_H
 #define KARP_CMD_ATTENTION_H

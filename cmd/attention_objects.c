@@ -18,7 +18,7 @@ static const char *said(const struct condition *c)
 
 /* ---- pools and classes ----------------------------------------------------------------------- */
 
-/* Conditions of karp-api.md that are True in trouble. */
+/* Conditions of karp's own that are True in trouble. */
 static const char *const trouble[] = {"LaunchIneffective", "DriftSuspect",
                                       "DriftHalted",       "ChurnGuard",
                                       "CapacityMismatch",  "RegistrationFailing"};

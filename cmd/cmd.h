@@ -2,7 +2,7 @@
  * cmd.h - what every command gets, and the commands.
  *
  * A command returns 0, or -1 with *reterr, which main prints as "error: …" with exit code 1; other
- * codes (plugin-ux.md §1.2) come from the command itself through `code`. Data goes to `out`,
+ * codes come from the command itself through `code`. Data goes to `out`,
  * everything else to `err`. Nothing is global: main fills a struct cmd, tests their own.
  */
 #ifndef KARP_CMD_CMD_H
@@ -34,6 +34,9 @@ struct cmd_info {
 };
 
 extern const struct cmd_info cmd_status_info;
+extern const struct cmd_info cmd_explain_info;
+extern const struct cmd_info cmd_simulate_info;
+extern const struct cmd_info cmd_snapshot_info;
 extern const struct cmd_info cmd_version_info;
 
 /* "warning: …" on err. */

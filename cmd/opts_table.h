@@ -1,6 +1,6 @@
 /*
- * opts_table.h - the groups of options that commands share (plugin-ux.md §1.1, json-output.md
- * "Offline input", karp-api.md for those that the agent has too). No name has two meanings.
+ * opts_table.h - the groups of options that commands share: kubectl's own, those for offline
+ * input, and those that the agent has too. No name has two meanings.
  */
 #ifndef KARP_CMD_OPTS_TABLE_H
 #define KARP_CMD_OPTS_TABLE_H
@@ -12,6 +12,9 @@ extern const struct opt_group opts_connection; /* which cluster, as whom, how lo
 extern const struct opt_group opts_output;     /* -o, --no-headers */
 extern const struct opt_group opts_input;      /* --snapshot, prices, catalog, time */
 extern const struct opt_group opts_decision;   /* how the core decides */
+extern const struct opt_group opts_what_if;    /* -f, --scale, --set */
+extern const struct opt_group opts_pods;       /* -A, --pending */
+extern const struct opt_group opts_snapshot;   /* --redact */
 extern const struct opt_group opts_version;
 
 #endif

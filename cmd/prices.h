@@ -1,5 +1,5 @@
 /*
- * prices.h - what a node costs, and where that is known from (json-output.md, "Offline input").
+ * prices.h - what a node costs, and where that is known from.
  *
  * One of three sources, never mixed:
  *  - the price file (--prices), which replaces everything else: what it does not name has no price;

@@ -8,7 +8,9 @@
 #define KINDS                                                                                      \
     (GATHER(KIND_NODE) | GATHER(KIND_POD) | GATHER(KIND_DAEMON_SET) | GATHER(KIND_NODE_POOL) |     \
      GATHER(KIND_NODE_CLAIM) | GATHER(KIND_EC2_NODE_CLASS) | GATHER(KIND_LEASE) |                  \
-     GATHER(KIND_CONFIG_MAP) | GATHER(KIND_DISRUPTION_REQUEST) | GATHER(KIND_HOLD))
+     GATHER(KIND_CONFIG_MAP) | GATHER(KIND_DISRUPTION_REQUEST) | GATHER(KIND_HOLD) |               \
+     GATHER(KIND_NAMESPACE) | GATHER(KIND_PERSISTENT_VOLUME_CLAIM) |                               \
+     GATHER(KIND_PERSISTENT_VOLUME) | GATHER(KIND_STORAGE_CLASS) | GATHER(KIND_CSI_NODE))
 
 static void put_names(const struct status_view *s, struct buf *out)
 {

@@ -1,4 +1,4 @@
-/* status_json.c - StatusReport, as json-output.md has it. */
+/* status_json.c - StatusReport. */
 #include "status.h"
 
 #include "budgetview.h"

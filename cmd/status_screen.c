@@ -1,4 +1,4 @@
-/* status_screen.c - the screen of plugin-ux.md §4.1. */
+/* status_screen.c - the screen of kubectl karp status. */
 #include "status.h"
 
 #include "budgetview.h"

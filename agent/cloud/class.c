@@ -1,13 +1,13 @@
 /*
- * class.c - the EC2NodeClass controller (aws-ec2.md §1.4, §1.5, §10).
+ * class.c - the EC2NodeClass controller.
  *
  * One look at a class makes one step: finalizer and hash, hashes of claims of another version,
  * questions to EC2 whose time has come, status. Deleting: nothing while NodeClaims use it, then its
  * launch templates go, then the finalizer.
  */
-#include "agent/gate.h"
-#include "agent/render.h"
-#include "agent/work.h"
+#include "agent/work/gate.h"
+#include "agent/work/render.h"
+#include "agent/work/work.h"
 #include "cloud_int.h"
 #include "common/base/alloc.h"
 #include "common/base/jsonx.h"
@@ -20,7 +20,8 @@
 #define CLASS_WAITING_NS (10 * NS_PER_MIN) /* for NodeClaims; their end wakes it, too */
 #define NAMES_SHOWN 5
 
-/* ---- entries ----------------------------------------------------------------------------------- */
+/* ---- entries -----------------------------------------------------------------------------------
+ */
 
 struct class_entry *class_entry(const struct cloud *c, const char *name)
 {
@@ -83,7 +84,8 @@ static struct class_entry *entry_of(struct cloud *c, const struct nodeclass *cls
     return e;
 }
 
-/* ---- metadata ---------------------------------------------------------------------------------- */
+/* ---- metadata ----------------------------------------------------------------------------------
+ */
 
 static struct work work_on(struct cloud *c, const char *key)
 {
@@ -143,18 +145,19 @@ static enum queue_verdict stamp_claim(struct cloud *c, const char *key, const ch
     struct work w = work_on(c, key);
     queue_add(c->classes.queue, key);
     return work_patch(&w, KIND_NODE_CLAIM, NULL, nc->m.name, "",
-                      json_pack("{s:{s:o}}", "metadata", "annotations", a),
-                      nc->m.resource_version);
+                      json_pack("{s:{s:o}}", "metadata", "annotations", a), nc->m.resource_version);
 }
 
-/* ---- deleting ------------------------------------------------------------------------------------ */
+/* ---- deleting -------------------------------------------------------------------------------- */
 
 enum removal { REMOVAL_NONE, REMOVAL_BUSY, REMOVAL_DONE };
 
 static enum removal removal_state(const struct cloud *c, const char *name)
 {
     const void *m = map_get(c->classes.removing, name);
-    return m == &c->classes.busy ? REMOVAL_BUSY : m == &c->classes.done ? REMOVAL_DONE : REMOVAL_NONE;
+    return m == &c->classes.busy   ? REMOVAL_BUSY
+           : m == &c->classes.done ? REMOVAL_DONE
+                                   : REMOVAL_NONE;
 }
 
 static void on_templates_gone(struct cloud *c, const char *cls, const struct err *err)
@@ -226,7 +229,7 @@ static enum queue_verdict look_deleting(struct cloud *c, const struct nodeclass 
                       cls->m.resource_version);
 }
 
-/* ---- looking ------------------------------------------------------------------------------------- */
+/* ---- looking --------------------------------------------------------------------------------- */
 
 static void on_resolved(struct cloud *c, const char *cls)
 {
@@ -271,10 +274,6 @@ static enum queue_verdict look_writes(struct cloud *c, const struct nodeclass *c
 {
     const char *name = cls->m.name;
     struct work w = work_on(c, name);
-    const struct nodeclaim *nc = unstamped_claim(c, name);
-    if (nc) {
-        return stamp_claim(c, name, cls->hash, nc);
-    }
     json_t *patch = metadata_patch(cls);
     if (patch) {
         return work_patch(&w, KIND_EC2_NODE_CLASS, NULL, name, "", patch, cls->m.resource_version);
@@ -284,7 +283,9 @@ static enum queue_verdict look_writes(struct cloud *c, const struct nodeclass *c
         return work_patch(&w, KIND_EC2_NODE_CLASS, NULL, name, "status", patch,
                           cls->m.resource_version);
     }
-    return QUEUE_OK;
+    /* Last: a claim that cannot be written does not hold up its class. */
+    const struct nodeclaim *nc = unstamped_claim(c, name);
+    return nc ? stamp_claim(c, name, cls->hash, nc) : QUEUE_OK;
 }
 
 static enum queue_verdict look(void *ctx, const char *key)
@@ -312,7 +313,8 @@ static enum queue_verdict look(void *ctx, const char *key)
         e->job = resolve_start(c, key, e->spec, parts, &e->res, on_resolved);
     }
     enum queue_verdict v = open ? look_writes(c, cls, e) : QUEUE_OK;
-    if (v == QUEUE_OK && !e->job && c->home.asked) {
+    /* Also while a write is under way: one that changes nothing wakes nobody. */
+    if (!e->job && c->home.asked) {
         queue_add_after(c->classes.queue, key, next_due_ns(c, e));
     }
     if (v == QUEUE_OK && !open) {
@@ -321,7 +323,7 @@ static enum queue_verdict look(void *ctx, const char *key)
     return v;
 }
 
-/* ---- life ----------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static void on_class(void *arg, const char *key, const void *before, const void *now)
 {
@@ -346,7 +348,8 @@ void classes_init(struct cloud *c)
 {
     c->classes.entries = map_new(CLASSES_MAX);
     c->classes.removing = map_new(CLASSES_MAX);
-    c->classes.queue = queue_new(c->rt, "nodeclass", CLASS_BACKOFF_NS, CLASS_BACKOFF_MAX_NS, look, c);
+    c->classes.queue =
+        queue_new(c->rt, "nodeclass", CLASS_BACKOFF_NS, CLASS_BACKOFF_MAX_NS, look, c);
     store_subscribe(c->rt->store, STORE_CLASS, on_class, c);
     store_subscribe(c->rt->store, STORE_CLAIM, on_claim, c);
 }

@@ -24,9 +24,10 @@ enum ami_family spec_family(const json_t *spec)
     return str_starts(name, "Windows") ? FAMILY_WINDOWS : FAMILY_CUSTOM;
 }
 
-/* ---- volumes ----------------------------------------------------------------------------------- */
+/* ---- volumes -----------------------------------------------------------------------------------
+ */
 
-/* The mapping that carries pods' ephemeral storage (aws-ec2.md §4.2). */
+/* The mapping that carries pods' ephemeral storage. */
 static const json_t *ephemeral_mapping(const json_t *list, enum ami_family family)
 {
     const json_t *by_device = NULL;
@@ -54,7 +55,8 @@ static void read_volume(const json_t *spec, struct ec2_class *ret)
     ret->instance_store_raid0 = str_eq(jsonx_str(spec, "instanceStorePolicy"), "RAID0");
 }
 
-/* ---- kubelet ----------------------------------------------------------------------------------- */
+/* ---- kubelet -----------------------------------------------------------------------------------
+ */
 
 static int64_t amount(const json_t *o, const char *key, bool milli, int64_t absent)
 {
@@ -133,7 +135,8 @@ void spec_ec2_class(const struct agent_options *o, const json_t *spec, struct ec
     read_kubelet(jsonx_obj(spec, "kubelet"), ret);
 }
 
-/* ---- karp.dev/capacity -------------------------------------------------------------------------- */
+/* ---- karp.dev/capacity --------------------------------------------------------------------------
+ */
 
 static int ext_cmp(const void *x, const void *y)
 {
@@ -158,8 +161,7 @@ static int read_extra(struct symtab *t, const json_t *o, struct resources *ret,
         if (resource_parse(key, &fixed)) {
             ret->v[fixed] = n;
         } else if (ret->n_ext == RES_EXT_MAX) {
-            return err_set(reterr, ERR_LIMIT, ANN_CAPACITY ": more than %d resources",
-                           RES_EXT_MAX);
+            return err_set(reterr, ERR_LIMIT, ANN_CAPACITY ": more than %d resources", RES_EXT_MAX);
         } else {
             ext[ret->n_ext++] = (struct res_ext){sym_intern(t, key), n};
         }
@@ -193,14 +195,15 @@ int spec_extra(struct symtab *t, struct arena *a, const struct nodeclass *cls,
     return 0;
 }
 
-/* ---- what this version does not do ---------------------------------------------------------------- */
+/* ---- what this version does not do ----------------------------------------------------------- */
 
 bool spec_unsupported(const json_t *spec, struct buf *why)
 {
     enum ami_family family = spec_family(spec);
     if (family != FAMILY_AL2023 && family != FAMILY_CUSTOM) {
-        buf_printf(why, "amiFamily %s is not supported by this version of karp; AL2023 and Custom "
-                        "are",
+        buf_printf(why,
+                   "amiFamily %s is not supported by this version of karp; AL2023 and Custom "
+                   "are",
                    decode_ami_family(spec));
         return true;
     }
@@ -244,6 +247,6 @@ bool spec_type_fits(const json_t *spec, const struct ec2_class *ec, const struct
     if (!ec2_compatible(f, ec)) {
         return false;
     }
-    /* Connection tracking is a thing of Nitro (aws-ec2.md §1.1). */
+    /* Connection tracking is a thing of Nitro. */
     return !jsonx_obj(spec, "connectionTracking") || str_eq(f->hypervisor, "nitro");
 }

@@ -1,6 +1,6 @@
-/* classstatus.c - status and conditions of an EC2NodeClass (aws-ec2.md §1.2, §1.3). */
-#include "agent/cond.h"
-#include "agent/render.h"
+/* classstatus.c - status and conditions of an EC2NodeClass. */
+#include "agent/work/cond.h"
+#include "agent/work/render.h"
 #include "cloud_int.h"
 #include "common/base/alloc.h"
 #include "common/base/jsonx.h"
@@ -23,7 +23,8 @@ static const char *const dependents[] = {"AMIsReady",           "SubnetsReady",
                                          "SecurityGroupsReady", "InstanceProfileReady",
                                          "ValidationSucceeded", NULL};
 
-/* ---- lists ------------------------------------------------------------------------------------- */
+/* ---- lists -------------------------------------------------------------------------------------
+ */
 
 /* The order of subnets is by free addresses, which change all the time: not worth a write. */
 static bool same_subnets(const struct nodeclass *cls, const struct resolved *r,
@@ -138,7 +139,7 @@ static void put_lists(struct cloud *c, const struct nodeclass *cls, const struct
     }
 }
 
-/* ---- conditions of parts -------------------------------------------------------------------------- */
+/* ---- conditions of parts --------------------------------------------------------------------- */
 
 static bool found(const struct resolved *r, enum resolve_part part)
 {
@@ -176,7 +177,7 @@ static void set_part(struct cond_edit *e, const struct nodeclass *cls, const str
     }
 }
 
-/* ---- validation ------------------------------------------------------------------------------------ */
+/* ---- validation ------------------------------------------------------------------------------ */
 
 struct verdict {
     enum status status;
@@ -209,8 +210,8 @@ static bool check_dependents(const struct cond_edit *e, struct buf *why, struct 
         any_false |= s == STATUS_FALSE;
         buf_printf(why, "%s%s", why->n ? ", " : "Awaiting ", dependents[i]);
     }
-    *ret = (struct verdict){any_false ? STATUS_FALSE : STATUS_UNKNOWN, "DependenciesNotReady",
-                            why->p};
+    *ret =
+        (struct verdict){any_false ? STATUS_FALSE : STATUS_UNKNOWN, "DependenciesNotReady", why->p};
     return why->n == 0;
 }
 
@@ -220,10 +221,9 @@ static bool check_cidr(const struct cloud *c, const json_t *spec, struct verdict
     if (spec_family(spec) != FAMILY_AL2023 || c->home.cidr) {
         return true;
     }
-    *ret = c->home.trouble
-               ? refuse("ClusterCIDRResolutionFailed", c->home.trouble)
-               : (struct verdict){STATUS_UNKNOWN, "ClusterCIDRResolutionFailed",
-                                  "the cluster's service network is not known yet"};
+    *ret = c->home.trouble ? refuse("ClusterCIDRResolutionFailed", c->home.trouble)
+                           : (struct verdict){STATUS_UNKNOWN, "ClusterCIDRResolutionFailed",
+                                              "the cluster's service network is not known yet"};
     return false;
 }
 

@@ -49,6 +49,8 @@ struct stockout {
     int64_t until_ns;
 };
 uint32_t cloud_stockouts(struct cloud *c, struct arena *a, const struct stockout **ret);
+/* One that a process before us had published: in force until its time, if that is not over. */
+void cloud_stockout_restore(struct cloud *c, const struct stockout *s);
 
 /* ---- launching: one call is one attempt (see launcher.h for "exactly once") -------------------
  */
@@ -112,7 +114,8 @@ const char *cloud_instance_id(const char *provider_id);
 /* Static stability: launches or terminations fail as such (5xx, throttling, time-out, permission)
  * right now, so nothing is removed voluntarily. A stock-out does not count. */
 bool cloud_failing(const struct cloud *c);
-/* Clock skew against EC2's Date beyond 30 s freezes age-based actions. */
+/* How far our clock is ahead of AWS's, by the Date of its answers, or has been set since the last
+ * one. Beyond 30 s age-based actions are frozen. */
 int64_t cloud_clock_skew_ns(const struct cloud *c);
 
 #endif

@@ -12,20 +12,21 @@
  *   template.c   launch templates: ensured, and deleted when unused
  *   plan.c       which types and zones a launch asks for; launchask.c puts it in EC2's words;
  *                launch.c asks; outcome.c knows EC2's answers
- *   instance.c   describe, list, terminate, tag
+ *   calls.c      metrics of what is asked of the cloud
+ *   instance.c   list, tag; byid.c: describe, find and terminate, many in one call
  */
 #ifndef KARP_AGENT_CLOUD_INT_H
 #define KARP_AGENT_CLOUD_INT_H
 
-#include "agent/claim.h"
-#include "agent/cloud/cloud.h"
-#include "agent/cloud/job.h"
-#include "agent/queue.h"
+#include "agent/claim/claim.h"
 #include "agent/runtime.h"
-#include "agent/store.h"
+#include "agent/store/store.h"
+#include "agent/work/queue.h"
+#include "cloud.h"
 #include "common/aws/ec2.h"
 #include "common/base/map.h"
 #include "common/core/ec2type.h"
+#include "job.h"
 
 #include <jansson.h>
 
@@ -33,7 +34,8 @@
 #define CLASSES_MAX STORE_MAX_OBJECTS
 #define RETRY_MIN_NS (1 * NS_PER_S)
 
-/* ---- home.c ------------------------------------------------------------------------------------ */
+/* ---- home.c ------------------------------------------------------------------------------------
+ */
 
 #define HOME_REFRESH_NS (5 * NS_PER_MIN)
 #define HOME_RETRY_MAX_NS (30 * NS_PER_S)
@@ -42,16 +44,16 @@
 struct home {
     char *account;
     char *endpoint, *ca_b64, *cidr;
-    char *version;   /* "1.34" */
-    char *dns_ip;    /* of kube-system/kube-dns; NULL also if there is none */
-    bool asked;      /* EKS, version and kube-dns have been asked once */
-    char *trouble;   /* why EKS did not answer, for people; NULL if it did */
+    char *version; /* "1.34" */
+    char *dns_ip;  /* of kube-system/kube-dns; NULL also if there is none */
+    bool asked;    /* EKS, version and kube-dns have been asked once */
+    char *trouble; /* why EKS did not answer, for people; NULL if it did */
 };
 
 void home_start(struct cloud *c);
 void home_done(struct cloud *c);
 
-/* ---- facts.c, refresh.c, stock.c ----------------------------------------------------------------- */
+/* ---- facts.c, refresh.c, stock.c ------------------------------------------------------------- */
 
 #define FACTS_REFRESH_NS (12 * NS_PER_H)
 #define FACTS_RETRY_MAX_NS (10 * NS_PER_MIN)
@@ -77,6 +79,8 @@ struct facts {
     uint32_t n_zones;
     uint64_t *offered; /* per type, bit per zone */
     int64_t *on_demand;
+    int64_t *told,
+        *suspect; /* on-demand: as AWS told it; told, but not believed yet. 0 = neither */
     int64_t *spot;
     uint64_t *spot_seen; /* per type, zones with a price history */
     bool offerings_known, spot_tried, prices_tried;
@@ -106,7 +110,7 @@ bool stock_holds(const struct cloud *c, const struct stock *s);
 /* Counts up the version when a stock-out has ended. */
 void stock_expire(struct cloud *c);
 
-/* ---- classspec.c ----------------------------------------------------------------------------------- */
+/* ---- classspec.c ----------------------------------------------------------------------------- */
 
 /* The numbers of the spec that enter the catalog. What cannot be read counts as not there. */
 void spec_ec2_class(const struct agent_options *o, const json_t *spec, struct ec2_class *ret);
@@ -116,14 +120,14 @@ int spec_extra(struct symtab *t, struct arena *a, const struct nodeclass *cls,
 enum ami_family spec_family(const json_t *spec);
 /* Why this version cannot run the spec at all; false if it can. */
 bool spec_unsupported(const json_t *spec, struct buf *why);
-/* Rules of aws-ec2.md §1.3 that the kubelet part breaks, joined by "; "; false if none. */
+/* Rules of EC2's documentation that the kubelet part breaks, joined by "; "; false if none. */
 bool spec_kubelet_errors(const json_t *kubelet, struct buf *why);
 /* A tag that users must not set; NULL if there is none. */
 const char *spec_restricted_tag(const json_t *spec);
 /* Types that cannot run the class at all: they get no offerings. */
 bool spec_type_fits(const json_t *spec, const struct ec2_class *ec, const struct ec2_fact *f);
 
-/* ---- resolve.c, images.c ---------------------------------------------------------------------------- */
+/* ---- resolve.c, images.c --------------------------------------------------------------------- */
 
 #define RESOLVE_MAX 2000 /* subnets, groups or images of one class */
 
@@ -167,14 +171,14 @@ json_t *images_status(const struct image_in *v, size_t n, int64_t now_ns);
 size_t images_al2023_paths(struct arena *a, const char *version, const char *minor,
                            const char *paths[8], const char *variants[8]);
 
-/* ---- class.c, classstatus.c ----------------------------------------------------------------------------- */
+/* ---- class.c, classstatus.c ------------------------------------------------------------------ */
 
 struct class_entry {
     char *name, *uid;
     int64_t generation;
     json_t *spec;
     struct resolved res;
-    struct job *job;     /* resolving */
+    struct job *job; /* resolving */
     struct market *market;
 };
 
@@ -193,11 +197,11 @@ struct class_entry *class_entry(const struct cloud *c, const char *name); /* NUL
 /* The merge patch for status; NULL if nothing is to change. */
 json_t *class_status_patch(struct cloud *c, const struct nodeclass *cls,
                            const struct class_entry *e);
-/* Usable for launches: Ready for this generation. Else *ret_why (borrowed from cls or a literal) and
- * whether it is only unknown yet. */
+/* Usable for launches: Ready for this generation. Else *ret_why (borrowed from cls or a literal)
+ * and whether it is only unknown yet. */
 bool class_usable(const struct nodeclass *cls, const char **ret_why, bool *ret_unknown);
 
-/* ---- market.c --------------------------------------------------------------------------------------- */
+/* ---- market.c -------------------------------------------------------------------------------- */
 
 struct market_subnet {
     const char *id;
@@ -214,8 +218,8 @@ struct market {
     struct arena mem;       /* of what follows */
     struct ec2_class ec;
     const int *facts;          /* per type of the catalog: its number in ec2_facts */
-    const char *const *images; /* per type: id of its image; NULL: there is none, or the class cannot
-                                * run on it */
+    const char *const *images; /* per type: id of its image; NULL: there is none, or the class
+                                * cannot run on it */
     const struct market_subnet *subnets;
     uint32_t n_subnets;
 };
@@ -228,14 +232,14 @@ struct market *market_of(struct cloud *c, const struct nodeclass *cls, struct er
 struct market *market_ref(struct market *m);
 void market_unref(struct cloud *c, struct market *m);
 
-/* ---- userdata.c ---------------------------------------------------------------------------------------- */
+/* ---- userdata.c ------------------------------------------------------------------------------ */
 
 struct userdata_in {
     const struct symtab *syms;
     const char *cluster, *endpoint, *ca_b64, *cidr, *dns_ip; /* dns_ip may be NULL */
-    const char *user;      /* spec.userData or NULL */
-    const json_t *kubelet; /* spec.kubelet or NULL */
-    bool custom, raid0;    /* family Custom: the user's text as it stands */
+    const char *user;                                        /* spec.userData or NULL */
+    const json_t *kubelet;                                   /* spec.kubelet or NULL */
+    bool custom, raid0; /* family Custom: the user's text as it stands */
     int32_t max_pods;
     const struct taints *taints, *startup_taints;
     const struct label *labels; /* of the node */
@@ -247,16 +251,18 @@ int userdata_build(const struct userdata_in *in, struct buf *out, struct err *re
 /* Labels of these domains are not kubelet's to set: they are synced later. */
 bool userdata_label_allowed(const char *key);
 
-/* ---- template.c ------------------------------------------------------------------------------------------- */
+/* ---- template.c ------------------------------------------------------------------------------ */
 
 #define TEMPLATE_PREFIX "karpenter.k8s.aws/"
 #define TEMPLATE_UNUSED_NS (10 * NS_PER_MIN)
 #define TEMPLATE_SWEEP_NS (1 * NS_PER_MIN)
 #define TEMPLATE_LIST_NS (10 * NS_PER_MIN) /* also finds those of a process before us */
+#define TEMPLATE_WAIT_NS (100 * NS_PER_MS) /* for another one that is making sure of the same */
 #define TEMPLATES_MAX 5000
 
 struct templates {
-    struct map *known; /* name → int64_t *, last use (monotonic) */
+    struct map *known;  /* name → int64_t *, last use (monotonic) */
+    struct map *asking; /* names that somebody is making sure of */
     int64_t next_list_ns;
 };
 
@@ -269,16 +275,20 @@ void template_name(struct arena *a, struct ec2_create_template *req);
 typedef void (*templates_fn)(struct job *j, const struct err *err);
 void templates_ensure(struct job *j, const struct ec2_create_template *v, size_t n,
                       templates_fn done);
+/* Somebody else is making sure of one of these: not worth a call of one's own. */
+bool templates_asked(const struct cloud *c, const struct ec2_create_template *v, size_t n);
 void templates_used(struct cloud *c, const char *name);
 void templates_forget(struct cloud *c, const char *name);
 /* Deletes all of a class; done in a later turn. */
 typedef void (*templates_gone_fn)(struct cloud *c, const char *cls, const struct err *err);
 void templates_delete_of(struct cloud *c, const char *cls, templates_gone_fn done);
 
-/* ---- plan.c ----------------------------------------------------------------------------------------------- */
+/* ---- plan.c
+ * -----------------------------------------------------------------------------------------------
+ */
 
-#define PLAN_TYPES_MAX 60     /* as Karpenter */
-#define PLAN_MIN_FLEXIBLE 5   /* on-demand although spot is allowed: fewer types deserve a word */
+#define PLAN_TYPES_MAX 60   /* as Karpenter */
+#define PLAN_MIN_FLEXIBLE 5 /* on-demand although spot is allowed: fewer types deserve a word */
 
 struct plan_in {
     const struct symtab *syms;
@@ -304,7 +314,7 @@ struct plan {
 
 void plan_build(struct arena *a, const struct plan_in *in, struct plan *ret);
 
-/* ---- outcome.c ---------------------------------------------------------------------------------------------- */
+/* ---- outcome.c ------------------------------------------------------------------------------- */
 
 #define LAUNCH_TOKEN_CHARS 32
 
@@ -312,8 +322,8 @@ void plan_build(struct arena *a, const struct plan_in *in, struct plan *ret);
 void launch_token(const char *uid, int64_t attempt, char dst[LAUNCH_TOKEN_CHARS + 1]);
 /* Karpenter's reason for an error text. */
 const char *launch_reason(const char *code_and_message);
-/* One of aws-ec2.md §3.8's unfulfillable codes, or the spot service role's; ours: also a type that
- * is not supported in the zone. */
+/* One of EC2's documentation unfulfillable codes, or the spot service role's; ours: also a type
+ * that is not supported in the zone. */
 bool launch_unfulfillable(const char *code, const char *message);
 #define CODE_SPOT_ROLE "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
 #define CODE_SUBNET_FULL "InsufficientFreeAddressesInSubnet"
@@ -324,7 +334,8 @@ struct launch_ask {
     const char *cls; /* name of the class */
     const char *context;
     struct ec2_create_template *templates;
-    struct ec2_fleet_config *configs; /* parallel to templates, names filled in when they are known */
+    struct ec2_fleet_config
+        *configs; /* parallel to templates, names filled in when they are known */
     uint32_t n;
     struct ec2_tags tags, instance_tags;
 };
@@ -335,31 +346,56 @@ int launch_ask_build(struct cloud *c, struct arena *a, const struct nodeclaim *n
                      const struct nodeclass *cls, const struct market *m, const struct plan *plan,
                      struct launch_ask *ret, struct err *reterr);
 
-/* ---- instance.c --------------------------------------------------------------------------------------------- */
+/* ---- instance.c ------------------------------------------------------------------------------ */
 
 #define INSTANCE_YOUNG_NS (2 * NS_PER_MIN) /* EC2 may not show it yet */
 #define INSTANCE_YOUNG_MAX 20000
 #define FAILING_NS (5 * NS_PER_MIN)
-#define SKEW_MAX_NS (24 * NS_PER_H)
 
-struct young {
-    int64_t sent_wall_ns, answered_wall_ns;
-    int64_t answered_ns; /* monotonic */
+/* cloud_get, cloud_find and cloud_terminate wait so long for others; as Karpenter. */
+enum by_kind { BY_ID, BY_CLAIM, BY_END, BY_KINDS };
+#define BATCH_IDLE_NS (100 * NS_PER_MS)
+#define BATCH_GET_IDS 200 /* values of one filter */
+#define BATCH_END_IDS 500
+
+struct by_id; /* one question */
+
+struct by_ids {
+    struct by_id **v; /* waiting for the next call, in order */
+    size_t n, cap;
+    bool due; /* the call is appointed */
 };
 
 struct instances {
-    struct map *young; /* id → struct young */
+    struct by_ids waiting[BY_KINDS];
+    struct map *young; /* id → int64_t *, when EC2 answered (monotonic) */
     int64_t launch_failed_ns, terminate_failed_ns; /* monotonic, 0 = the last one did not fail */
-    int64_t skew_ns;
+    int64_t skew_ns;                               /* when EC2 last told its time: ours minus its */
+    int64_t skew_offset_ns; /* and our wall clock minus our monotonic one then */
 };
 
 void instances_init(struct cloud *c);
 void instances_done(struct cloud *c);
-void instance_launched(struct cloud *c, const char *id, int64_t sent_wall_ns);
+void instance_launched(struct cloud *c, const char *id);
+bool instance_is_young(struct cloud *c, const char *id);
+void instance_not_visible(struct err *err, const char *id);
+/* AWS's clock (0: it did not say), when it answered a call that began took_ns ago. */
+void instance_note_date(struct cloud *c, int64_t date_ns, int64_t took_ns);
+struct instance instance_of(const struct ec2_instance *i);
+/* Of this very cluster, and not terminated. */
+bool instance_is_ours(const struct cloud *c, const struct instance *i);
+/* Any state but terminated. */
+struct ec2_filter instance_alive(void);
 /* Remembers whether the call failed as such. */
 void instance_note_call(struct cloud *c, bool launch, const struct err *err);
 
-/* ---- the cloud ---------------------------------------------------------------------------------------------- */
+/* ---- calls.c --------------------------------------------------------------------------------- */
+
+/* karpenter_cloudprovider_duration_seconds and _errors_total; method as Karpenter's. */
+void calls_note(struct cloud *c, const char *method, int64_t began_ns, bool failed,
+                const char *error);
+
+/* ---- the cloud ------------------------------------------------------------------------------- */
 
 struct cloud {
     struct runtime *rt;

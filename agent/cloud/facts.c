@@ -16,6 +16,8 @@ void facts_init(struct cloud *c)
     f->offered = NEW_N(uint64_t, ec2_facts_n);
     f->spot_seen = NEW_N(uint64_t, ec2_facts_n);
     f->on_demand = NEW_N(int64_t, ec2_facts_n);
+    f->told = NEW_N(int64_t, ec2_facts_n);
+    f->suspect = NEW_N(int64_t, ec2_facts_n);
     f->spot = NEW_N(int64_t, (size_t)ec2_facts_n * ZONES_MAX);
     no_prices(f->spot, (size_t)ec2_facts_n * ZONES_MAX);
     for (uint32_t i = 0; i < ec2_facts_n; i++) {
@@ -34,6 +36,8 @@ void facts_done(struct cloud *c)
     free(f->offered);
     free(f->spot_seen);
     free(f->on_demand);
+    free(f->told);
+    free(f->suspect);
     free(f->spot);
     stock_done(f);
 }
@@ -94,7 +98,7 @@ void facts_set_offered(struct facts *f, char **zones, uint32_t n_zones, uint64_t
 }
 
 /* Until EC2 has told a type's prices, a guess; after that a zone it did not name has none
- * (aws-ec2.md §6: no price, no offering). */
+ * (no price, no offering). */
 static int64_t spot_price(const struct facts *f, int type, int zone)
 {
     int64_t known = f->spot[(size_t)type * ZONES_MAX + (size_t)zone];

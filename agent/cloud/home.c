@@ -30,7 +30,8 @@ static bool replace(char **have, const char *now)
     return true;
 }
 
-/* ---- account ----------------------------------------------------------------------------------- */
+/* ---- account -----------------------------------------------------------------------------------
+ */
 
 static void ask_account(struct job *j);
 
@@ -74,7 +75,8 @@ static void ask_account(struct job *j)
     job_aws_form(j, "sts", &f, true, on_account, NULL);
 }
 
-/* ---- cluster ----------------------------------------------------------------------------------- */
+/* ---- cluster -----------------------------------------------------------------------------------
+ */
 
 static void ask_cluster(struct job *j);
 
@@ -153,8 +155,7 @@ static void on_eks(struct job *j, void *ctx UNUSED, const struct aws_result *res
     const struct agent_options *o = j->c->rt->opt;
     struct err err = res->err;
     struct eks_cluster e;
-    if (err.kind == ERR_NONE &&
-        eks_parse_cluster(&j->mem, res->body, res->body_n, &e, &err) == 0) {
+    if (err.kind == ERR_NONE && eks_parse_cluster(&j->mem, res->body, res->body_n, &e, &err) == 0) {
         h->changed |= replace(&home->trouble, NULL);
         eks_is(h, &e);
     } else {
@@ -196,7 +197,8 @@ static void ask_cluster(struct job *j)
     job_aws(j, &call, on_eks, NULL);
 }
 
-/* ---- life -------------------------------------------------------------------------------------- */
+/* ---- life --------------------------------------------------------------------------------------
+ */
 
 void home_start(struct cloud *c)
 {

@@ -1,4 +1,4 @@
-/* images.c - which images a class uses, and for which types (aws-ec2.md §5.1). */
+/* images.c - which images a class uses, and for which types. */
 #include "cloud_int.h"
 #include "common/base/alloc.h"
 #include "common/base/str.h"
@@ -109,8 +109,8 @@ static json_t *requirements(const struct image_in *m)
     require(list, "kubernetes.io/arch", "In", arch_label(m->arch));
     bool standard = str_eq(m->variant, "standard");
     if (standard || str_eq(m->variant, "nvidia")) {
-        require(list, "karpenter.k8s.aws/instance-gpu-count",
-                standard ? "DoesNotExist" : "Exists", NULL);
+        require(list, "karpenter.k8s.aws/instance-gpu-count", standard ? "DoesNotExist" : "Exists",
+                NULL);
     }
     if (standard || str_eq(m->variant, "neuron")) {
         require(list, "karpenter.k8s.aws/instance-accelerator-count",

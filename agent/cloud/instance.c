@@ -1,5 +1,5 @@
 /*
- * instance.c - instances: describe, list, terminate, tag (aws-ec2.md §3.10).
+ * instance.c - instances: list, tag, and what is remembered of calls.
  *
  * EC2 shows a new instance late. One that this process launched, or that a claim has had for less
  * than INSTANCE_YOUNG_NS, is not "gone" because EC2 does not know it: such an answer is turned into
@@ -12,15 +12,11 @@
 #define LIST_MAX 200000 /* instances of one list */
 #define PAGES_MAX 1000
 
-enum instance_job { JOB_LIST, JOB_FIND, JOB_GET };
-
 struct look {
     struct job j;
-    enum instance_job what;
     cloud_list_fn list;
     cloud_done_fn done;
     void *arg;
-    const char *key; /* claim UID or instance id */
     struct instance *v;
     uint32_t n, cap, pages;
     const char *token;
@@ -28,11 +24,12 @@ struct look {
 
 static const char *const alive[] = {"pending", "running", "stopping", "stopped", "shutting-down"};
 
-/* ---- young ones ---------------------------------------------------------------------------------- */
+/* ---- young ones ------------------------------------------------------------------------------ */
 
 void instances_init(struct cloud *c)
 {
     c->instances.young = map_new(INSTANCE_YOUNG_MAX);
+    c->instances.skew_offset_ns = cloud_wall(c) - cloud_mono(c);
 }
 
 void instances_done(struct cloud *c)
@@ -41,6 +38,9 @@ void instances_done(struct cloud *c)
         free(map_value(e));
     }
     map_free(c->instances.young);
+    for (int i = 0; i < BY_KINDS; i++) {
+        free(c->instances.waiting[i].v);
+    }
 }
 
 /* In the order of their launches: the oldest stand first. */
@@ -48,76 +48,80 @@ static void forget_grown_up(struct cloud *c)
 {
     int64_t now_ns = cloud_mono(c);
     for (MAP_EACH(c->instances.young, e)) {
-        struct young *y = map_value(e);
-        if (now_ns - y->answered_ns < INSTANCE_YOUNG_NS) {
+        int64_t *answered_ns = map_value(e);
+        if (now_ns - *answered_ns < INSTANCE_YOUNG_NS) {
             return;
         }
         map_del(c->instances.young, map_key(e));
-        free(y);
+        free(answered_ns);
     }
 }
 
-void instance_launched(struct cloud *c, const char *id, int64_t sent_wall_ns)
+void instance_launched(struct cloud *c, const char *id)
 {
     forget_grown_up(c);
-    struct young *y = NEW(struct young);
-    *y = (struct young){sent_wall_ns, cloud_wall(c), cloud_mono(c)};
+    int64_t *answered_ns = NEW(int64_t);
     bool full = false;
-    free(map_put(c->instances.young, id, y, &full));
+    *answered_ns = cloud_mono(c);
+    free(map_put(c->instances.young, id, answered_ns, &full));
     if (full) {
-        free(y);
+        free(answered_ns);
     }
 }
 
 /* A claim that has had it for less than the time. */
 static bool young_by_claim(const struct cloud *c, const char *id)
 {
+    int64_t now_ns = cloud_wall(c) - cloud_clock_skew_ns(c);
     for (MAP_EACH(store_all(c->rt->store, STORE_CLAIM), e)) {
         const struct nodeclaim *nc = map_value(e);
         const struct condition *launched = condition_find(&nc->conditions, "Launched");
         if (str_eq(cloud_instance_id(nc->provider_id), id)) {
-            return launched && cloud_wall(c) - launched->transition_ns < INSTANCE_YOUNG_NS;
+            return launched && now_ns - launched->transition_ns < INSTANCE_YOUNG_NS;
         }
     }
     return false;
 }
 
-static bool is_young(struct cloud *c, const char *id)
+bool instance_is_young(struct cloud *c, const char *id)
 {
     forget_grown_up(c);
     return map_has(c->instances.young, id) || young_by_claim(c, id);
 }
 
-static void not_visible_yet(struct err *err, const char *id)
+void instance_not_visible(struct err *err, const char *id)
 {
     err_set(err, ERR_UNAVAILABLE, "EC2 does not show the new instance %s yet", id);
 }
 
-/* ---- the clock ----------------------------------------------------------------------------------- */
+/* ---- the clock ------------------------------------------------------------------------------- */
 
-/* EC2's launch time lies between the request and its answer, by a clock that is right. */
-static void learn_skew(struct cloud *c, const struct ec2_instance *i)
+static int64_t offset_ns(const struct cloud *c)
 {
-    const struct young *y = map_get(c->instances.young, i->id);
-    if (!y || !i->launch_wall_ns) {
+    return cloud_wall(c) - cloud_mono(c);
+}
+
+/* The service's time lies between the request and its answer, by a clock that is right. */
+void instance_note_date(struct cloud *c, int64_t date_ns, int64_t took_ns)
+{
+    if (!date_ns) {
         return;
     }
-    /* EC2 tells whole seconds. */
-    int64_t before = y->sent_wall_ns - NS_PER_S, after = y->answered_wall_ns + NS_PER_S;
-    int64_t skew = i->launch_wall_ns < before  ? before - i->launch_wall_ns
-                   : i->launch_wall_ns > after ? after - i->launch_wall_ns
-                                               : 0;
-    if (skew > -SKEW_MAX_NS && skew < SKEW_MAX_NS) {
-        c->instances.skew_ns = skew;
-    }
+    /* It tells whole seconds. */
+    int64_t after = cloud_wall(c) + NS_PER_S, before = after - took_ns - 2 * NS_PER_S;
+    c->instances.skew_ns = date_ns < before  ? before - date_ns
+                           : date_ns > after ? after - date_ns
+                                             : 0;
+    c->instances.skew_offset_ns = offset_ns(c);
 }
 
+/* A step of our clock since it was compared counts at once. */
 int64_t cloud_clock_skew_ns(const struct cloud *c)
 {
-    return c->instances.skew_ns;
+    return c->instances.skew_ns + offset_ns(c) - c->instances.skew_offset_ns;
 }
 
-/* ---- failing calls -------------------------------------------------------------------------------- */
+/* ---- failing calls --------------------------------------------------------------------------- */
 
 static bool as_such(const struct err *err)
 {
@@ -152,7 +156,7 @@ bool cloud_failing(const struct cloud *c)
     return false;
 }
 
-/* ---- describing ----------------------------------------------------------------------------------- */
+/* ---- describing ------------------------------------------------------------------------------ */
 
 static const char *tag_of(const struct ec2_instance *i, const char *key)
 {
@@ -165,7 +169,7 @@ static const char *text(const char *s)
     return s ? s : "";
 }
 
-static struct instance describe(const struct ec2_instance *i)
+struct instance instance_of(const struct ec2_instance *i)
 {
     return (struct instance){
         .id = i->id,
@@ -187,18 +191,20 @@ static struct instance describe(const struct ec2_instance *i)
     };
 }
 
-/* Lists are of this very cluster; a look by id is of whatever has the id. */
-static bool wanted(const struct look *k, const struct instance *i)
+bool instance_is_ours(const struct cloud *c, const struct instance *i)
 {
-    if (str_eq(i->state, "terminated")) {
-        return false;
-    }
-    return k->what == JOB_GET || (str_eq(i->cluster_uid, k->j.c->rt->cluster_uid) &&
-                                  str_eq(i->cluster, k->j.c->rt->opt->cluster_name));
+    return !str_eq(i->state, "terminated") && str_eq(i->cluster_uid, c->rt->cluster_uid) &&
+           str_eq(i->cluster, c->rt->opt->cluster_name);
+}
+
+struct ec2_filter instance_alive(void)
+{
+    return (struct ec2_filter){"instance-state-name", {alive, ARRAY_LEN(alive)}};
 }
 
 static void look_end(struct look *k, const struct err *err)
 {
+    calls_note(k->j.c, "List", k->j.began_ns, err->kind != ERR_NONE, "");
     k->list(k->arg, err, err->kind == ERR_NONE ? k->v : NULL, err->kind == ERR_NONE ? k->n : 0);
     job_end(&k->j);
 }
@@ -210,15 +216,12 @@ static void on_page(struct job *j, void *ctx UNUSED, const struct aws_result *re
     struct look *k = (struct look *)j;
     struct ec2_instances page = {.n = 0};
     struct err err = res->err;
-    if (k->what == JOB_GET && err.kind == ERR_NOT_FOUND) {
-        err_clear(&err);
-    } else if (err.kind == ERR_NONE) {
+    if (err.kind == ERR_NONE) {
         ec2_parse_describe_instances(&j->mem, res->body, res->body_n, &page, &err);
     }
     for (size_t i = 0; err.kind == ERR_NONE && i < page.n; i++) {
-        struct instance in = describe(&page.v[i]);
-        learn_skew(j->c, &page.v[i]);
-        if (wanted(k, &in)) {
+        struct instance in = instance_of(&page.v[i]);
+        if (instance_is_ours(j->c, &in)) {
             ARENA_GROW(&j->mem, k->v, k->n, k->cap);
             k->v[k->n++] = in;
         }
@@ -231,9 +234,6 @@ static void on_page(struct job *j, void *ctx UNUSED, const struct aws_result *re
         }
         err_set(&err, ERR_LIMIT, "EC2 lists more than %u instances", k->n);
     }
-    if (err.kind == ERR_NONE && k->what == JOB_GET && page.n == 0 && is_young(j->c, k->key)) {
-        not_visible_yet(&err, k->key);
-    }
     look_end(k, &err);
 }
 
@@ -241,20 +241,16 @@ static void ask_page(struct look *k)
 {
     AUTO_FORM struct form form = {0};
     const char *cluster[] = {k->j.c->rt->opt->cluster_name};
-    const char *pool[] = {TAG_POOL}, *cls[] = {TAG_CLASS}, *key[] = {k->key};
-    const struct ec2_filter state = {"instance-state-name", {alive, ARRAY_LEN(alive)}};
-    const struct ec2_filter listing[] = {
-        state, {"tag-key", {pool, 1}}, {"tag-key", {cls, 1}}, {"tag:" TAG_CLUSTER, {cluster, 1}}};
-    const struct ec2_filter finding[] = {state, {"tag:" TAG_CLAIM_UID, {key, 1}}};
-    struct ec2_describe_instances req = {.next_token = k->token};
-    if (k->what == JOB_GET) {
-        req.ids = (struct ec2_strings){key, 1};
-    } else {
-        req.max_results = EC2_PAGE_INSTANCES;
-        req.filters = k->what == JOB_LIST
-                          ? (struct ec2_filters){listing, ARRAY_LEN(listing)}
-                          : (struct ec2_filters){finding, ARRAY_LEN(finding)};
-    }
+    const char *pool[] = {TAG_POOL}, *cls[] = {TAG_CLASS};
+    const struct ec2_filter filters[] = {instance_alive(),
+                                         {"tag-key", {pool, 1}},
+                                         {"tag-key", {cls, 1}},
+                                         {"tag:" TAG_CLUSTER, {cluster, 1}}};
+    const struct ec2_describe_instances req = {
+        .filters = {filters, ARRAY_LEN(filters)},
+        .max_results = EC2_PAGE_INSTANCES,
+        .next_token = k->token,
+    };
     ec2_encode_describe_instances(&form, &req);
     job_aws_form(&k->j, "ec2", &form, true, on_page, NULL);
 }
@@ -266,63 +262,20 @@ static void no_cluster(struct job *j)
     look_end((struct look *)j, &err);
 }
 
-static void look_begin(struct cloud *c, enum instance_job what, const char *key, cloud_list_fn fn,
-                       void *arg)
+void cloud_list(struct cloud *c, cloud_list_fn done, void *arg)
 {
     struct look *k = job_new(c, sizeof(*k), NULL);
-    k->what = what;
-    k->list = fn;
+    k->list = done;
     k->arg = arg;
-    k->key = arena_strdup(&k->j.mem, key);
-    if (what != JOB_GET && !c->rt->cluster_uid) {
+    if (!c->rt->cluster_uid) {
         job_later(&k->j, 0, no_cluster);
         return;
     }
     ask_page(k);
 }
 
-void cloud_list(struct cloud *c, cloud_list_fn done, void *arg)
-{
-    look_begin(c, JOB_LIST, NULL, done, arg);
-}
-
-void cloud_find(struct cloud *c, const char *claim_uid, cloud_list_fn done, void *arg)
-{
-    look_begin(c, JOB_FIND, claim_uid, done, arg);
-}
-
-void cloud_get(struct cloud *c, const char *instance_id, cloud_list_fn done, void *arg)
-{
-    look_begin(c, JOB_GET, instance_id, done, arg);
-}
-
-/* ---- terminating and tagging ------------------------------------------------------------------------ */
-
-static void on_terminated(struct job *j, void *ctx UNUSED, const struct aws_result *res)
-{
-    struct look *k = (struct look *)j;
-    struct err err = res->err;
-    if (err.kind != ERR_CANCELLED) {
-        instance_note_call(j->c, false, &err);
-    }
-    if (err.kind == ERR_NOT_FOUND && is_young(j->c, k->key)) {
-        not_visible_yet(&err, k->key);
-    }
-    k->done(k->arg, &err);
-    job_end(j);
-}
-
-void cloud_terminate(struct cloud *c, const char *instance_id, cloud_done_fn done, void *arg)
-{
-    struct look *k = job_new(c, sizeof(*k), NULL);
-    AUTO_FORM struct form f = {0};
-    k->done = done;
-    k->arg = arg;
-    k->key = arena_strdup(&k->j.mem, instance_id);
-    const struct ec2_strings ids = {&k->key, 1};
-    ec2_encode_terminate_instances(&f, &ids);
-    job_aws_form(&k->j, "ec2", &f, true, on_terminated, NULL);
-}
+/* ---- tagging -----------------------------------------------------------------------------------
+ */
 
 static void on_tagged(struct job *j, void *ctx UNUSED, const struct aws_result *res)
 {

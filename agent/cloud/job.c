@@ -8,6 +8,7 @@ struct job_call {
     struct job *j;
     struct job_call *next, **prev;
     uint64_t handle;
+    int64_t began_ns; /* monotonic */
     bool kube;
     job_aws_fn aws_fn;
     job_kube_fn kube_fn;
@@ -19,6 +20,7 @@ void *job_new(struct cloud *c, size_t size, job_fn drop)
     struct job *j = xcalloc(1, size);
     j->c = c;
     j->drop = drop;
+    j->began_ns = cloud_mono(c);
     arena_init(&j->mem, 0, JOB_MEMORY_MAX);
     j->next = c->jobs.first;
     j->prev = &c->jobs.first;
@@ -74,6 +76,7 @@ static struct job_call *call_new(struct job *j, void *ctx)
     struct job_call *k = NEW(struct job_call);
     k->j = j;
     k->ctx = ctx;
+    k->began_ns = cloud_mono(j->c);
     k->next = j->calls;
     k->prev = &j->calls;
     if (k->next) {
@@ -87,6 +90,7 @@ static void on_aws(void *arg, const struct aws_result *res)
 {
     struct job_call k = *(struct job_call *)arg;
     call_free(arg);
+    instance_note_date(k.j->c, res->date_ns, cloud_mono(k.j->c) - k.began_ns);
     k.aws_fn(k.j, k.ctx, res);
 }
 

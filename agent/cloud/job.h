@@ -32,6 +32,7 @@ struct job {
     job_fn due;
     job_fn drop; /* may be NULL */
     struct arena mem;
+    int64_t began_ns; /* monotonic */
 };
 
 struct jobs {

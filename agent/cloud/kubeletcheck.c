@@ -1,12 +1,16 @@
-/* kubeletcheck.c - EC2NodeClass.spec.kubelet held to the rules of aws-ec2.md §1.3. */
+/* kubeletcheck.c - EC2NodeClass.spec.kubelet held to the rules of EC2's documentation */
 #include "cloud_int.h"
 #include "common/base/jsonx.h"
 #include "common/base/quantity.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
 
-static const char *const signals[] = {"memory.available", "nodefs.available", "nodefs.inodesFree",
-                                      "imagefs.available", "imagefs.inodesFree", "pid.available",
+static const char *const signals[] = {"memory.available",
+                                      "nodefs.available",
+                                      "nodefs.inodesFree",
+                                      "imagefs.available",
+                                      "imagefs.inodesFree",
+                                      "pid.available",
                                       NULL};
 static const char *const reservable[] = {"cpu", "memory", "ephemeral-storage", "pid", NULL};
 

@@ -4,7 +4,7 @@
  * One call of cloud_launch is one attempt with one ClientToken; if EC2 says that a template is gone
  * the same attempt is asked once more, with the same token and the same parameters.
  */
-#include "agent/metrics.h"
+#include "agent/work/metrics.h"
 #include "cloud_int.h"
 #include "common/base/alloc.h"
 #include "common/base/str.h"
@@ -18,7 +18,6 @@ struct launch {
     char token[LAUNCH_TOKEN_CHARS + 1];
     bool efa_wanted;
     bool again; /* templates were found missing once */
-    int64_t sent_wall_ns;
     /* an outcome that needs no answer */
     enum launch_outcome outcome;
     char reason[64], message[304];
@@ -32,8 +31,16 @@ static void launch_drop(struct job *j)
     }
 }
 
+static const char *error_name(const struct launch_result *r)
+{
+    return r->outcome == LAUNCH_NO_CAPACITY         ? "InsufficientCapacityError"
+           : str_eq(r->reason, "NodeClassNotReady") ? "NodeClassNotReadyError"
+                                                    : "";
+}
+
 static void deliver(struct launch *l, const struct launch_result *r)
 {
+    calls_note(l->j.c, "Create", l->j.began_ns, r->outcome != LAUNCH_OK, error_name(r));
     l->done(l->arg, r);
     job_end(&l->j);
 }
@@ -57,7 +64,8 @@ static void end_with(struct launch *l, enum launch_outcome outcome, const char *
     job_later(&l->j, 0, deliver_kept);
 }
 
-/* ---- stock -------------------------------------------------------------------------------------- */
+/* ---- stock --------------------------------------------------------------------------------------
+ */
 
 static void count_failure(struct cloud *c, const char *zone, const char *zone_id,
                           enum capacity_type ct, const char *code)
@@ -130,7 +138,7 @@ static void mark(struct launch *l, const struct ec2_fleet_error *e)
     }
 }
 
-/* ---- the answer ---------------------------------------------------------------------------------- */
+/* ---- the answer ------------------------------------------------------------------------------ */
 
 /* The catalog's view of a type, in the shape of a result. */
 static void describe_type(const struct cloud *c, const struct market *m, const char *type,
@@ -179,7 +187,7 @@ static void launched(struct launch *l, const struct ec2_fleet_instances *f)
                                    .launched_ns = cloud_wall(c)};
     describe_type(c, l->market, r.instance.type, l->efa_wanted, &r);
     take_addresses(l, r.instance.subnet_id, r.capacity.v[RES_PODS]);
-    instance_launched(c, r.instance.id, l->sent_wall_ns);
+    instance_launched(c, r.instance.id);
     deliver(l, &r);
 }
 
@@ -215,15 +223,15 @@ static const struct ec2_fleet_error *refusal(const struct ec2_fleet *fleet)
 
 static void not_launched(struct launch *l, const struct ec2_fleet *fleet)
 {
-    struct launch_result r = {.outcome = LAUNCH_NO_CAPACITY,
-                              .answered = true,
-                              .reason = "InsufficientCapacityError"};
+    struct launch_result r = {
+        .outcome = LAUNCH_NO_CAPACITY, .answered = true, .reason = "InsufficientCapacityError"};
     const struct ec2_fleet_error *e = refusal(fleet);
     put_errors(fleet, r.message, sizeof(r.message));
     if (e) {
         struct err err = ERR_INIT;
         char text[512];
-        snprintf(text, sizeof(text), "%s: %s", e->code ? e->code : "", e->message ? e->message : "");
+        snprintf(text, sizeof(text), "%s: %s", e->code ? e->code : "",
+                 e->message ? e->message : "");
         err_set(&err, aws_code_kind(e->code, 0), "%s", text);
         instance_note_call(l->j.c, true, &err);
         r.outcome = LAUNCH_REFUSED;
@@ -236,7 +244,7 @@ static void not_launched(struct launch *l, const struct ec2_fleet *fleet)
     deliver(l, &r);
 }
 
-/* ---- asking -------------------------------------------------------------------------------------- */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 static void ask_templates(struct launch *l);
 
@@ -253,12 +261,13 @@ static void call_failed(struct launch *l, const struct aws_result *res, const st
         ask_templates(l);
         return;
     }
-    if (err->kind == ERR_CANCELLED) {
-        r.outcome = LAUNCH_NOT_READY;
-        str_copy(r.reason, sizeof(r.reason), "NotLeader");
-    } else if (res->unknown || str_eq(err->code, "IdempotentParameterMismatch")) {
+    /* First: an attempt before the one that this error is of may have made an instance. */
+    if (res->unknown || str_eq(err->code, "IdempotentParameterMismatch")) {
         r.outcome = LAUNCH_UNKNOWN;
         str_copy(r.reason, sizeof(r.reason), "LaunchUnknown");
+    } else if (err->kind == ERR_CANCELLED) {
+        r.outcome = LAUNCH_NOT_READY;
+        str_copy(r.reason, sizeof(r.reason), "NotLeader");
     } else if (launch_unfulfillable(err->code, err->msg)) {
         r.outcome = LAUNCH_NO_CAPACITY;
         str_copy(r.reason, sizeof(r.reason), "InsufficientCapacityError");
@@ -319,7 +328,6 @@ static void ask_fleet(struct launch *l)
         .tags = {specs, ARRAY_LEN(specs)},
     };
     ec2_encode_create_fleet(&f, &req);
-    l->sent_wall_ns = cloud_wall(l->j.c);
     job_aws_form(&l->j, "ec2", &f, true, on_fleet, NULL);
 }
 
@@ -340,12 +348,22 @@ static void on_templates(struct job *j, const struct err *err)
     }
 }
 
+static void ask_templates_again(struct job *j)
+{
+    ask_templates((struct launch *)j);
+}
+
+/* A hundred claims of one pool make sure of the same templates: one asks, the others wait. */
 static void ask_templates(struct launch *l)
 {
+    if (templates_asked(l->j.c, l->ask.templates, l->ask.n)) {
+        job_later(&l->j, TEMPLATE_WAIT_NS, ask_templates_again);
+        return;
+    }
     templates_ensure(&l->j, l->ask.templates, l->ask.n, on_templates);
 }
 
-/* ---- the question -------------------------------------------------------------------------------- */
+/* ---- the question ---------------------------------------------------------------------------- */
 
 /* The class if it can be used now; else the launch has ended. */
 static const struct nodeclass *usable_class(struct launch *l, const struct nodeclaim *nc)
@@ -420,7 +438,7 @@ void cloud_launch(struct cloud *c, const struct nodeclaim *nc, int64_t attempt,
     }
 }
 
-/* ---- an instance found by tag ---------------------------------------------------------------------- */
+/* ---- an instance found by tag ---------------------------------------------------------------- */
 
 void cloud_describe_launch(struct cloud *c, const struct nodeclaim *nc, const struct instance *i,
                            struct launch_result *ret)

@@ -1,5 +1,5 @@
 /*
- * launchask.c - a launch in EC2's words: launch templates and overrides (aws-ec2.md §3.3 to §3.7).
+ * launchask.c - a launch in EC2's words: launch templates and overrides.
  *
  * Types that boot alike share a template: same image, same number of pods (AL2023's user data says
  * it), same EFA interfaces.
@@ -26,7 +26,8 @@ struct asker {
     const char *subnets[ZONES_MAX]; /* per zone of the catalog; NULL: none with room */
 };
 
-/* ---- tags --------------------------------------------------------------------------------------- */
+/* ---- tags ---------------------------------------------------------------------------------------
+ */
 
 static int tag_cmp(const void *a, const void *b)
 {
@@ -54,8 +55,8 @@ static struct ec2_tags base_tags(const struct asker *k)
     json_object_foreach ((json_t *)(uintptr_t)user, key, value) {
         const struct ec2_tags mine = {own, ARRAY_LEN(own)};
         if (json_is_string(value) && !ec2_tag(&mine, key)) {
-            v[n++] = (struct ec2_tag){arena_strdup(a, key),
-                                      arena_strdup(a, json_string_value(value))};
+            v[n++] =
+                (struct ec2_tag){arena_strdup(a, key), arena_strdup(a, json_string_value(value))};
         }
     }
     qsort(v, n, sizeof(*v), tag_cmp);
@@ -70,7 +71,8 @@ static struct ec2_tags with_claim(const struct asker *k, const struct ec2_tags *
     return (struct ec2_tags){v, base->n + 1};
 }
 
-/* ---- volumes ------------------------------------------------------------------------------------ */
+/* ---- volumes ------------------------------------------------------------------------------------
+ */
 
 static int8_t tristate(const json_t *o, const char *key)
 {
@@ -125,7 +127,8 @@ static void put_devices(const struct asker *k, struct ec2_create_template *t)
     t->n_devices = n;
 }
 
-/* ---- network ------------------------------------------------------------------------------------ */
+/* ---- network ------------------------------------------------------------------------------------
+ */
 
 static bool ipv6(const struct cloud *c)
 {
@@ -172,7 +175,7 @@ static void put_interfaces(const struct asker *k, int32_t efas, struct ec2_creat
     t->n_interfaces = n;
 }
 
-/* ---- one template -------------------------------------------------------------------------------- */
+/* ---- one template ---------------------------------------------------------------------------- */
 
 static void put_metadata(const struct asker *k, struct ec2_create_template *t)
 {
@@ -269,7 +272,7 @@ static int build_template(const struct asker *k, const char *image, int32_t pods
     return 0;
 }
 
-/* ---- overrides ------------------------------------------------------------------------------------ */
+/* ---- overrides ------------------------------------------------------------------------------- */
 
 /* Per zone the subnet with most free addresses, as far as they are known. */
 static void choose_subnets(struct asker *k)
@@ -308,8 +311,7 @@ static void add_overrides(const struct asker *k, const struct plan_type *pt,
             .subnet_id = arena_strdup(k->a, k->subnets[z]),
             .zone = sym_str(t, catalog_zone(cat, z)),
             .image_id = arena_strdup(k->a, k->m->images[pt->type]),
-            .priority_pusd_h =
-                offerings_price(k->m->offerings, pt->type, z, k->plan->ct),
+            .priority_pusd_h = offerings_price(k->m->offerings, pt->type, z, k->plan->ct),
         };
     }
 }
@@ -357,8 +359,8 @@ static int build_groups(struct asker *k, struct err *reterr)
             groups[ask->n] = g;
             v[at] = ARENA_NEW_N(k->a, struct ec2_override, room);
             ask->configs[at].overrides = v[at];
-            if (build_template(k, arena_strdup(k->a, g.image), g.pods, g.efas,
-                               &ask->templates[at], reterr) < 0) {
+            if (build_template(k, arena_strdup(k->a, g.image), g.pods, g.efas, &ask->templates[at],
+                               reterr) < 0) {
                 return -1;
             }
             ask->configs[at].template_name = ask->templates[at].name;

@@ -1,9 +1,9 @@
 /*
  * market.c - what a class can launch: its catalog, and the offerings of now.
  *
- * A catalog is built from the numbers of the spec, the zones of the resolved subnets and the images;
- * two classes with the same share one. Offerings are made anew when a price or a stock-out changes;
- * what a decision may still be looking at waits in a limbo for the store's thaw.
+ * A catalog is built from the numbers of the spec, the zones of the resolved subnets and the
+ * images; two classes with the same share one. Offerings are made anew when a price or a stock-out
+ * changes; what a decision may still be looking at waits in a limbo for the store's thaw.
  */
 #include "cloud_int.h"
 #include "common/base/alloc.h"
@@ -13,7 +13,8 @@
 #define KEY_MAX (1u << 20)
 #define SCRATCH_MAX (64u << 20)
 
-/* ---- life -------------------------------------------------------------------------------------- */
+/* ---- life --------------------------------------------------------------------------------------
+ */
 
 void market_init(struct cloud *c)
 {
@@ -84,7 +85,8 @@ void market_done(struct cloud *c)
     free(c->markets);
 }
 
-/* ---- the key ----------------------------------------------------------------------------------- */
+/* ---- the key -----------------------------------------------------------------------------------
+ */
 
 static void put_i64(struct buf *b, int64_t n)
 {
@@ -138,7 +140,8 @@ static void put_status(struct buf *b, const struct symtab *t, const struct nodec
     }
 }
 
-/* ---- the catalog ------------------------------------------------------------------------------- */
+/* ---- the catalog -------------------------------------------------------------------------------
+ */
 
 struct zone_row {
     const char *name;
@@ -237,7 +240,8 @@ static struct market *market_new(struct cloud *c, const struct nodeclass *cls, c
     return m;
 }
 
-/* ---- offerings --------------------------------------------------------------------------------- */
+/* ---- offerings ---------------------------------------------------------------------------------
+ */
 
 static bool zone_full(const struct cloud *c, const struct market *m, uint32_t zone)
 {
@@ -316,7 +320,8 @@ static void bring_up_to_date(struct cloud *c, struct market *m)
     }
 }
 
-/* ---- by class ---------------------------------------------------------------------------------- */
+/* ---- by class ----------------------------------------------------------------------------------
+ */
 
 static char *key_of(struct cloud *c, const struct nodeclass *cls, const json_t *spec)
 {
@@ -381,7 +386,8 @@ struct market *market_of(struct cloud *c, const struct nodeclass *cls, struct er
     return e->market;
 }
 
-/* ---- pools ------------------------------------------------------------------------------------- */
+/* ---- pools -------------------------------------------------------------------------------------
+ */
 
 static void close_pool(struct snapshot_pool_in *p, enum reason_code code, const char *text)
 {

@@ -1,4 +1,4 @@
-/* outcome.c - tokens of launches and what EC2's refusals mean (aws-ec2.md §3.8). */
+/* outcome.c - tokens of launches and what EC2's refusals mean. */
 #include "cloud_int.h"
 #include "common/base/hash.h"
 #include "common/base/str.h"

@@ -1,6 +1,6 @@
 /*
  * plan.c - which types, in which zones, of which capacity type one launch asks for: Karpenter's
- * filters in its order (aws-ec2.md §3.2), over what is to be had right now.
+ * filters in its order, over what is to be had right now.
  *
  * Ours: the capacity type is chosen before the list is cut to the cheapest, so that dear types of
  * the chosen one are not pushed out by cheap ones of the other.
@@ -18,7 +18,8 @@ struct planner {
     int64_t spot_limit_pusd_h; /* spot dearer than that is no offering; PRICE_UNKNOWN = none */
 };
 
-/* ---- filters ------------------------------------------------------------------------------------ */
+/* ---- filters ------------------------------------------------------------------------------------
+ */
 
 static bool compatible(struct planner *p)
 {
@@ -110,7 +111,7 @@ static uint64_t zones_of(const struct planner *p, uint32_t type, enum capacity_t
     return zones;
 }
 
-/* ---- cutting ------------------------------------------------------------------------------------- */
+/* ---- cutting --------------------------------------------------------------------------------- */
 
 static int type_cmp(const void *a, const void *b)
 {

@@ -3,7 +3,7 @@
  *
  * Each is collected whole before it replaces what was known; a page that fails keeps the old facts
  * and is tried again later. New prices are merged over old ones (as Karpenter): one that is missing
- * this time is not lost.
+ * this time is not lost. On-demand prices that move too far are suspect (commit_prices).
  */
 #include "cloud_int.h"
 #include "common/aws/services.h"
@@ -11,6 +11,8 @@
 #include "common/base/str.h"
 
 #define PAGES_MAX 1000
+#define PRICE_FAR_PERCENT 50
+#define PRICE_MANY 5 /* one in so many */
 #define PRICING_TIMEOUT_NS (30 * NS_PER_S)
 
 struct refresh {
@@ -74,6 +76,7 @@ static void refresh_complete(struct refresh *r)
 {
     r->failures = 0;
     collected_free(r);
+    arena_done(&r->j.mem); /* half a day is long for a page's memory */
     r->j.c->facts.version++;
     job_later(&r->j, FACTS_REFRESH_NS, refresh_again);
 }
@@ -90,7 +93,8 @@ static bool next_page(struct refresh *r, const char *token)
     return true;
 }
 
-/* ---- where types are offered ------------------------------------------------------------------- */
+/* ---- where types are offered -------------------------------------------------------------------
+ */
 
 static int zone_no(struct refresh *r, const char *zone)
 {
@@ -172,7 +176,8 @@ static void ask_offerings(struct job *j)
     job_aws_form(j, "ec2", &f, true, on_offerings, NULL);
 }
 
-/* ---- spot -------------------------------------------------------------------------------------- */
+/* ---- spot --------------------------------------------------------------------------------------
+ */
 
 static void add_spot(struct refresh *r, const struct ec2_spot_prices *page)
 {
@@ -245,7 +250,8 @@ static void ask_spot(struct job *j)
     job_aws_form(j, "ec2", &f, true, on_spot, NULL);
 }
 
-/* ---- on-demand --------------------------------------------------------------------------------- */
+/* ---- on-demand ---------------------------------------------------------------------------------
+ */
 
 static void add_price(void *arg, const char *instance_type, int64_t price_pusd_h)
 {
@@ -257,13 +263,56 @@ static void add_price(void *arg, const char *instance_type, int64_t price_pusd_h
     }
 }
 
-static void commit_prices(struct refresh *r)
+static bool moved(int64_t from, int64_t to, int64_t percent)
 {
+    int64_t apart = from > to ? from - to : to - from;
+    return apart / percent > from / 100;
+}
+
+/* More than three times as much, or less than a third. */
+static bool leapt(int64_t from, int64_t to)
+{
+    return to / 3 > from || from / 3 > to;
+}
+
+/* A fifth of what AWS told before has moved by more than half. */
+static bool many_moved(const struct refresh *r)
+{
+    const struct facts *f = &r->j.c->facts;
+    uint32_t n = 0, far = 0;
     for (uint32_t t = 0; t < ec2_facts_n; t++) {
-        if (r->price[t] > 0) {
-            r->j.c->facts.on_demand[t] = r->price[t];
+        if (r->price[t] > 0 && f->told[t] > 0) {
+            n++;
+            far += moved(f->told[t], r->price[t], PRICE_FAR_PERCENT);
         }
     }
+    return far > n / PRICE_MANY;
+}
+
+/* Prices decide what is replaced: one that moves too far is believed when it is told again. */
+static void commit_prices(struct refresh *r)
+{
+    struct facts *f = &r->j.c->facts;
+    bool many = many_moved(r), any = false;
+    for (uint32_t t = 0; t < ec2_facts_n; t++) {
+        int64_t price = r->price[t], told = f->told[t];
+        if (price <= 0) {
+            continue;
+        }
+        bool odd =
+            told > 0 && (leapt(told, price) || (many && moved(told, price, PRICE_FAR_PERCENT)));
+        if (odd && f->suspect[t] != price) {
+            f->suspect[t] = price;
+            any = true;
+            continue;
+        }
+        f->on_demand[t] = f->told[t] = price;
+        f->suspect[t] = 0;
+    }
+    if (any) {
+        log_error(r->j.c->rt->log, "prices moved too far to be believed at once", "what", r->what);
+    }
+    attention_set(r->j.c->rt, "PriceSuspect", any);
 }
 
 static void prices_failed(struct refresh *r, const struct err *err)
@@ -322,7 +371,8 @@ static void ask_prices(struct job *j)
     job_aws(j, &call, on_prices, NULL);
 }
 
-/* ---- life -------------------------------------------------------------------------------------- */
+/* ---- life --------------------------------------------------------------------------------------
+ */
 
 static void start(struct cloud *c, const char *what, job_fn ask)
 {
@@ -339,7 +389,7 @@ void facts_start(struct cloud *c)
     start(c, "offerings", ask_offerings);
     start(c, "spot prices", ask_spot);
     if (o->isolated_vpc || str_starts(o->region, "us-gov-")) {
-        c->facts.prices_tried = true; /* there is no one to ask (aws-ec2.md §6) */
+        c->facts.prices_tried = true; /* there is no one to ask */
         return;
     }
     start(c, "on-demand prices", ask_prices);

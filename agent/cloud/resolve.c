@@ -2,7 +2,7 @@
  * resolve.c - what an EC2NodeClass's selectors select, asked of EC2, SSM and IAM.
  *
  * A run is a list of questions, worked off one after the other: per tag term one call, all ids of a
- * part in one (aws-ec2.md §2). A question that fails ends its part for this run: what the part gave
+ * part in one. A question that fails ends its part for this run: what the part gave
  * before stays, and it is asked again after a back-off.
  */
 #include "cloud_int.h"
@@ -53,7 +53,8 @@ struct resolving {
     uint32_t n_variants, cap_variants;
 };
 
-/* ---- what was resolved -------------------------------------------------------------------------- */
+/* ---- what was resolved --------------------------------------------------------------------------
+ */
 
 static void clear_subnets(struct resolved *r)
 {
@@ -77,7 +78,8 @@ void resolved_clear(struct resolved *r)
     *r = (struct resolved){.n_subnets = 0};
 }
 
-/* ---- the questions ------------------------------------------------------------------------------ */
+/* ---- the questions ------------------------------------------------------------------------------
+ */
 
 static struct ask *add_ask(struct resolving *g, enum question what, enum resolve_part part)
 {
@@ -299,7 +301,8 @@ static void ask_profile(struct resolving *g)
     }
 }
 
-/* ---- answers ------------------------------------------------------------------------------------ */
+/* ---- answers ------------------------------------------------------------------------------------
+ */
 
 static void next(struct resolving *g);
 
@@ -451,7 +454,8 @@ static void on_profile(struct job *j, void *ctx UNUSED, const struct aws_result 
     next(g);
 }
 
-/* ---- asking ------------------------------------------------------------------------------------- */
+/* ---- asking -------------------------------------------------------------------------------------
+ */
 
 static void ask_page(struct resolving *g, struct ask *q)
 {
@@ -471,11 +475,8 @@ static void ask_parameter(struct resolving *g, const struct ask *q)
     AUTO_BUF struct buf b;
     buf_init(&b, AWS_REQUEST_MAX);
     ssm_encode_get_parameter(&b, q->name);
-    const struct aws_call call = {.service = "ssm",
-                                  .action = "GetParameter",
-                                  .body = b.p,
-                                  .body_n = b.n,
-                                  .repeatable = true};
+    const struct aws_call call = {
+        .service = "ssm", .action = "GetParameter", .body = b.p, .body_n = b.n, .repeatable = true};
     job_aws(&g->j, &call, on_parameter, NULL);
 }
 
@@ -501,8 +502,8 @@ static void next(struct resolving *g)
 {
     while (g->at < g->n_asks) {
         struct ask *q = current(g);
-        bool skip = g->failed[q->part] ||
-                    (q->what == ASK_DESCRIBE && q->variant && !fill_named(g, q));
+        bool skip =
+            g->failed[q->part] || (q->what == ASK_DESCRIBE && q->variant && !fill_named(g, q));
         if (!skip) {
             break;
         }
@@ -524,7 +525,7 @@ static void next(struct resolving *g)
     }
 }
 
-/* ---- the end ------------------------------------------------------------------------------------- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 static int subnet_cmp(const void *a, const void *b)
 {
@@ -569,8 +570,8 @@ static void commit_groups(struct resolving *g)
     for (uint32_t i = 0; i < g->n_groups; i++) {
         const struct ec2_group *s = &g->groups[i];
         if (i == 0 || !str_eq(s->id, g->groups[i - 1].id)) {
-            json_array_append_new(list, json_pack("{s:s, s:s}", "id", s->id, "name",
-                                                  s->name ? s->name : ""));
+            json_array_append_new(
+                list, json_pack("{s:s, s:s}", "id", s->id, "name", s->name ? s->name : ""));
         }
     }
     json_decref(g->into->groups);

@@ -80,6 +80,16 @@ static struct stock *find_or_add(struct cloud *c, struct map *m, const char *key
     return now;
 }
 
+static void hold(struct cloud *c, struct stock *s, int64_t ttl_ns)
+{
+    s->until_ns = cloud_mono(c) + ttl_ns;
+    s->until_wall_ns = cloud_wall(c) + ttl_ns;
+    if (s->until_ns < c->facts.next_expiry_ns) {
+        c->facts.next_expiry_ns = s->until_ns;
+    }
+    c->facts.version++;
+}
+
 /* Extends what still holds; what had ended comes back with twice the time. */
 static void extend(struct cloud *c, struct stock *s)
 {
@@ -90,23 +100,18 @@ static void extend(struct cloud *c, struct stock *s)
     for (unsigned i = 1; i < s->times && ttl_ns < STOCKOUT_MAX_NS; i++) {
         ttl_ns *= 2;
     }
-    ttl_ns = ttl_ns < STOCKOUT_MAX_NS ? ttl_ns : STOCKOUT_MAX_NS;
-    s->until_ns = now_ns + ttl_ns;
-    s->until_wall_ns = cloud_wall(c) + ttl_ns;
-    if (s->until_ns < c->facts.next_expiry_ns) {
-        c->facts.next_expiry_ns = s->until_ns;
-    }
-    c->facts.version++;
+    hold(c, s, ttl_ns < STOCKOUT_MAX_NS ? ttl_ns : STOCKOUT_MAX_NS);
 }
 
-void stock_mark(struct cloud *c, enum capacity_type ct, const char *type, const char *zone,
-                const char *code)
+/* NULL if there are too many. */
+static struct stock *stock_entry(struct cloud *c, enum capacity_type ct, const char *type,
+                                 const char *zone, const char *code)
 {
     char key[STOCK_KEY_MAX];
     snprintf(key, sizeof(key), "%s:%s:%s", ct_name(ct), type, zone);
     struct stock *s = find_or_add(c, c->facts.stock, key);
     if (!s) {
-        return;
+        return NULL;
     }
     if (!s->type) {
         s->ct = ct;
@@ -117,7 +122,30 @@ void stock_mark(struct cloud *c, enum capacity_type ct, const char *type, const 
         free(s->code);
         s->code = xstrdup(code ? code : "");
     }
-    extend(c, s);
+    return s;
+}
+
+void stock_mark(struct cloud *c, enum capacity_type ct, const char *type, const char *zone,
+                const char *code)
+{
+    struct stock *s = stock_entry(c, ct, type, zone, code);
+    if (s) {
+        extend(c, s);
+    }
+}
+
+void cloud_stockout_restore(struct cloud *c, const struct stockout *o)
+{
+    int64_t left_ns = o->until_ns - cloud_wall(c);
+    if (left_ns <= 0) {
+        return;
+    }
+    left_ns = left_ns < STOCKOUT_MAX_NS ? left_ns : STOCKOUT_MAX_NS;
+    struct stock *s = stock_entry(c, o->ct, o->type, o->zone, o->code);
+    if (s && !stock_holds(c, s)) {
+        s->times = 1;
+        hold(c, s, left_ns);
+    }
 }
 
 void stock_mark_subnet(struct cloud *c, const char *subnet_id)

@@ -4,7 +4,7 @@
  * A template is never changed: other content is another name. The hash of the encoded content is
  * the name, so that two agents, or one before and after a crash, agree without asking each other.
  */
-#include "agent/gate.h"
+#include "agent/work/gate.h"
 #include "cloud_int.h"
 #include "common/base/alloc.h"
 #include "common/base/hash.h"
@@ -16,6 +16,7 @@
 void templates_init(struct cloud *c)
 {
     c->templates.known = map_new(TEMPLATES_MAX);
+    c->templates.asking = map_new(TEMPLATES_MAX);
 }
 
 void templates_done(struct cloud *c)
@@ -24,6 +25,7 @@ void templates_done(struct cloud *c)
         free(map_value(e));
     }
     map_free(c->templates.known);
+    map_free(c->templates.asking);
 }
 
 void templates_used(struct cloud *c, const char *name)
@@ -58,7 +60,8 @@ void template_name(struct arena *a, struct ec2_create_template *req)
      * be answered with the template that was deleted in the meantime. */
 }
 
-/* ---- ensuring ---------------------------------------------------------------------------------- */
+/* ---- ensuring ----------------------------------------------------------------------------------
+ */
 
 struct ensuring {
     struct job *j;
@@ -75,12 +78,23 @@ struct creating {
     const char *name;
 };
 
+static void ensuring_end(struct ensuring *s)
+{
+    struct map *asking = s->j->c->templates.asking;
+    for (size_t i = 0; i < s->n; i++) {
+        if (map_get(asking, s->v[i].name) == s) {
+            map_del(asking, s->v[i].name);
+        }
+    }
+    s->done(s->j, &s->err);
+}
+
 static void ensured(struct ensuring *s)
 {
     for (size_t i = 0; i < s->n && s->err.kind == ERR_NONE; i++) {
         templates_used(s->j->c, s->v[i].name);
     }
-    s->done(s->j, &s->err);
+    ensuring_end(s);
 }
 
 static void on_created(struct job *j, void *ctx, const struct aws_result *res)
@@ -135,7 +149,7 @@ static void on_described(struct job *j, void *ctx, const struct aws_result *res)
     s->err = res->err;
     if (s->err.kind != ERR_NONE ||
         ec2_parse_describe_templates(&j->mem, res->body, res->body_n, &page, &s->err) < 0) {
-        s->done(j, &s->err);
+        ensuring_end(s);
         return;
     }
     for (size_t i = 0; i < page.n; i++) {
@@ -155,6 +169,16 @@ static void describe_unknown(struct ensuring *s, const char *const *names, size_
     job_aws_form(s->j, "ec2", &form, true, on_described, s);
 }
 
+bool templates_asked(const struct cloud *c, const struct ec2_create_template *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (map_has(c->templates.asking, v[i].name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void templates_ensure(struct job *j, const struct ec2_create_template *v, size_t n,
                       templates_fn done)
 {
@@ -167,6 +191,7 @@ void templates_ensure(struct job *j, const struct ec2_create_template *v, size_t
         s->there[i] = map_has(j->c->templates.known, v[i].name);
         if (!s->there[i] && n_unknown < NAMES_PER_CALL) {
             unknown[n_unknown++] = v[i].name;
+            map_put(j->c->templates.asking, v[i].name, s, NULL);
         }
     }
     if (n_unknown > 0) {
@@ -176,7 +201,8 @@ void templates_ensure(struct job *j, const struct ec2_create_template *v, size_t
     }
 }
 
-/* ---- deleting ---------------------------------------------------------------------------------- */
+/* ---- deleting ----------------------------------------------------------------------------------
+ */
 
 struct sweep {
     struct job j;
@@ -316,10 +342,10 @@ static void list_page(struct sweep *s)
     AUTO_FORM struct form form = {0};
     struct cloud *c = s->j.c;
     const char *cluster[] = {c->rt->opt->cluster_name}, *cls[] = {s->cls};
-    const struct ec2_filter f[] = {{"tag:" TAG_CLUSTER, {cluster, 1}}, {"tag:" TAG_CLASS, {cls, 1}}};
-    const struct ec2_describe_templates req = {.filters = {f, s->cls ? 2 : 1},
-                                               .max_results = EC2_PAGE_TEMPLATES,
-                                               .next_token = s->token};
+    const struct ec2_filter f[] = {{"tag:" TAG_CLUSTER, {cluster, 1}},
+                                   {"tag:" TAG_CLASS, {cls, 1}}};
+    const struct ec2_describe_templates req = {
+        .filters = {f, s->cls ? 2 : 1}, .max_results = EC2_PAGE_TEMPLATES, .next_token = s->token};
     ec2_encode_describe_templates(&form, &req);
     job_aws_form(&s->j, "ec2", &form, true, on_listed, NULL);
 }

@@ -1,6 +1,6 @@
 /*
  * userdata.c - what an AL2023 node boots from: a MIME message whose last part is the NodeConfig
- * that nodeadm reads (aws-ec2.md §5.4). nodeadm merges parts in order, so ours has the last word.
+ * that nodeadm reads. nodeadm merges parts in order, so ours has the last word.
  */
 #include "cloud_int.h"
 #include "common/base/alloc.h"
@@ -17,7 +17,8 @@
 #define TEXT_MAX (1u << 20)
 #define FLAG_MAX 16384
 
-/* ---- MIME -------------------------------------------------------------------------------------- */
+/* ---- MIME --------------------------------------------------------------------------------------
+ */
 
 static void put_part(struct buf *out, const char *part, size_t n)
 {
@@ -76,8 +77,8 @@ static const char *find_boundary(const char *p, const char *mark)
 {
     size_t n = strlen(mark);
     while (p) {
-        if (strncmp(p, mark, n) == 0 && (strspn(p + n, " \t\r") == strcspn(p + n, "\n") ||
-                                         str_starts(p + n, "--"))) {
+        if (strncmp(p, mark, n) == 0 &&
+            (strspn(p + n, " \t\r") == strcspn(p + n, "\n") || str_starts(p + n, "--"))) {
             return p;
         }
         p = strchr(p, '\n');
@@ -107,8 +108,7 @@ static int put_mime(struct buf *out, const char *text, struct err *reterr)
         }
         at = next;
     }
-    return at ? 0
-              : err_set(reterr, ERR_INVALID, "spec.userData: the MIME message does not end");
+    return at ? 0 : err_set(reterr, ERR_INVALID, "spec.userData: the MIME message does not end");
 }
 
 /* A YAML map, which only a NodeConfig can be. */
@@ -135,7 +135,8 @@ static int put_user(struct buf *out, const char *text, struct err *reterr)
     return 0;
 }
 
-/* ---- NodeConfig --------------------------------------------------------------------------------- */
+/* ---- NodeConfig ---------------------------------------------------------------------------------
+ */
 
 bool userdata_label_allowed(const char *key)
 {
@@ -200,9 +201,9 @@ static int labels_flag(const struct userdata_in *in, struct buf *out, struct err
         free(v[i]);
     }
     buf_putc(out, '"');
-    return out->over ? err_set(reterr, ERR_LIMIT, "the node's labels are longer than %d bytes",
-                               FLAG_MAX)
-                     : 0;
+    return out->over
+               ? err_set(reterr, ERR_LIMIT, "the node's labels are longer than %d bytes", FLAG_MAX)
+               : 0;
 }
 
 static json_t *kubelet_config(const struct userdata_in *in)
@@ -220,18 +221,17 @@ static json_t *node_config(const struct userdata_in *in, const char *flag)
 {
     json_t *spec = json_object();
     json_object_set_new(spec, "cluster",
-                        json_pack("{s:s, s:s, s:s, s:s}", "name", in->cluster,
-                                  "apiServerEndpoint", in->endpoint ? in->endpoint : "",
-                                  "certificateAuthority", in->ca_b64 ? in->ca_b64 : "", "cidr",
-                                  in->cidr ? in->cidr : ""));
+                        json_pack("{s:s, s:s, s:s, s:s}", "name", in->cluster, "apiServerEndpoint",
+                                  in->endpoint ? in->endpoint : "", "certificateAuthority",
+                                  in->ca_b64 ? in->ca_b64 : "", "cidr", in->cidr ? in->cidr : ""));
     if (in->raid0) {
         json_object_set_new(spec, "instance",
                             json_pack("{s:{s:s}}", "localStorage", "strategy", "RAID0"));
     }
     json_object_set_new(spec, "kubelet",
                         json_pack("{s:o, s:[s]}", "config", kubelet_config(in), "flags", flag));
-    return json_pack("{s:s, s:s, s:o}", "apiVersion", "node.eks.aws/v1alpha1", "kind",
-                     "NodeConfig", "spec", spec);
+    return json_pack("{s:s, s:s, s:o}", "apiVersion", "node.eks.aws/v1alpha1", "kind", "NodeConfig",
+                     "spec", spec);
 }
 
 /* Keys sorted: the API server does not keep their order, and the text names the template. */
@@ -258,15 +258,16 @@ static int put_config(const struct userdata_in *in, struct buf *out, struct err 
     return 0;
 }
 
-/* ---- all together ------------------------------------------------------------------------------- */
+/* ---- all together -------------------------------------------------------------------------------
+ */
 
 int userdata_build(const struct userdata_in *in, struct buf *out, struct err *reterr)
 {
     if (in->custom) {
         buf_puts(out, in->user ? in->user : "");
     } else {
-        buf_puts(out, "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"" BOUNDARY
-                      "\"\n\n");
+        buf_puts(out,
+                 "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"" BOUNDARY "\"\n\n");
         if (put_user(out, in->user, reterr) < 0 || put_config(in, out, reterr) < 0) {
             return -1;
         }

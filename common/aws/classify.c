@@ -8,7 +8,7 @@
 /* Error bodies are small; what does not fit is classified by its status. */
 #define ERROR_BODY_MAX (256u << 10)
 
-/* In byte order. Sources: aws-ec2.md §3.8 and §14, and the public list of EC2's error codes. */
+/* In byte order. Source: the public list of EC2's error codes. */
 static const struct code_kind {
     const char *code;
     enum err_kind kind;

@@ -19,6 +19,7 @@ struct open_call {
     int attempts;
     uint64_t port_handle; /* 0 = nothing below the port */
     int64_t sent_ns;
+    int64_t date_ns;    /* of the last answer */
     struct timer timer; /* the pause, or the end of a call that never started */
     struct err err;     /* of a call that never started */
     aws_result_fn done;
@@ -135,6 +136,7 @@ static void finish(struct open_call *o, const struct err *err, const char *body,
         .body = body ? body : "",
         .body_n = body ? body_n : 0,
         .attempts = o->attempts,
+        .date_ns = o->date_ns,
         .unknown = o->unknown && err->kind != ERR_NONE,
     };
     unlink_call(o);
@@ -181,6 +183,7 @@ static void on_answer(void *arg, const struct aws_resp *resp)
     struct open_call *o = arg;
     struct aws_client *c = o->client;
     o->port_handle = 0;
+    o->date_ns = resp->date_ns;
     struct err e = resp->err;
     if (e.kind == ERR_NONE) {
         aws_classify(o->service->protocol, resp->status, resp->body, resp->body_n, &e);

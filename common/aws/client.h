@@ -4,7 +4,7 @@
  * A client owns its open calls: their copied bodies, their timers, their place below the port. It
  * owns neither the port nor the timers: those outlive it. It runs on one thread.
  *
- * Retries (aws-ec2.md §2 and §14): AWS_ATTEMPTS_MAX attempts on throttling, 5xx and transport
+ * Retries: AWS_ATTEMPTS_MAX attempts on throttling, 5xx and transport
  * failures, after a pause uniform in [0, min(AWS_BACKOFF_MAX_NS, AWS_BACKOFF_NS · 2^(n-1))] behind
  * the n-th attempt ("full jitter"). A call that is not `repeatable` is repeated only when the
  * failed attempt certainly had no effect: throttled, or no connection (err.os is ECONNREFUSED,
@@ -23,7 +23,7 @@
  *   UNAUTHENTICATED  ExpiredToken, RequestExpired, InvalidClientTokenId, SignatureDoesNotMatch, …
  *   THROTTLED        RequestLimitExceeded, Throttling, ThrottlingException, RequestThrottled,
  *                    TooManyRequestsException, …, 429
- *   CAPACITY         what aws-ec2.md §3.8 calls unfulfillable (InsufficientInstanceCapacity, …)
+ *   CAPACITY         what cannot be had now (InsufficientInstanceCapacity, …)
  *   UNAVAILABLE      InternalError, 5xx
  *   INVALID          every other refusal
  *   NONE             2xx; and DryRunOperation, which says that the call would have succeeded: the
@@ -64,7 +64,8 @@ struct aws_result {
     const char *body; /* "" if there was none */
     size_t body_n;
     int attempts;
-    bool unknown; /* with an error: one of the attempts may have taken effect nevertheless */
+    int64_t date_ns; /* the service's clock when it answered, 0 if it did not say */
+    bool unknown;    /* with an error: one of the attempts may have taken effect nevertheless */
 };
 
 typedef void (*aws_result_fn)(void *arg, const struct aws_result *res);

@@ -18,7 +18,7 @@
  * answer without what makes it an answer (its root element, its list, an instance's id) is
  * ERR_INVALID: a list that is not there is not an empty list.
  *
- * Wire names: aws-ec2.md §2 and the public API model; note LaunchTemplateConfigs.N.Overrides.M with
+ * Wire names: the public API model; note LaunchTemplateConfigs.N.Overrides.M with
  * plurals, TagSpecification.N.Tag.M, NetworkInterface.N.SecurityGroupId.M.
  */
 #ifndef KARP_AWS_EC2_H
@@ -33,7 +33,8 @@
 #define EC2_USER_DATA_MAX 16384 /* before base64 */
 #define EC2_TOKEN_MAX 64        /* characters of a ClientToken */
 /* Page sizes as Karpenter's. */
-#define EC2_PAGE_INSTANCES 1000
+#define EC2_PAGE_INSTANCES                                                                         \
+    250 /* EC2 takes up to 1000; they would take too long to read in one go */
 #define EC2_PAGE_SUBNETS 500
 #define EC2_PAGE_GROUPS 500
 #define EC2_PAGE_IMAGES 1000

@@ -1,7 +1,7 @@
 /*
  * endpoint.h - which protocol a service speaks, and which URL, region and name it is signed for.
  *
- * The table of services is aws-ec2.md §2 (from the public API models); whoever adds a service adds
+ * The table of services is from the public API models; whoever adds a service adds
  * a row. Overrides are those of the AWS SDKs: AWS_ENDPOINT_URL_<SERVICE> ("EC2", "SSM", …) before
  * AWS_ENDPOINT_URL, an empty value counting as not set. An overridden endpoint changes only the
  * address: region and service of the signature stay as they are. An override is scheme, host,
@@ -10,7 +10,7 @@
  *
  * Partitions are told by the region's prefix: cn-* (amazonaws.com.cn), us-iso*, us-isob*, us-isof*,
  * eu-isoe*, eusc-*, us-gov-*, all others amazonaws.com. IAM is global, and Pricing exists only in a
- * few regions (aws-ec2.md §6): both are sent and signed where they live.
+ * few regions: both are sent and signed where they live.
  */
 #ifndef KARP_AWS_ENDPOINT_H
 #define KARP_AWS_ENDPOINT_H

@@ -130,6 +130,7 @@ static void on_http(void *arg, const struct http_resp *r)
         .status = r->err.kind == ERR_NONE ? r->status : 0,
         .body = r->body,
         .body_n = r->body_n,
+        .date_ns = r->err.kind == ERR_NONE ? r->date_ns : 0,
     };
     finish(arg, &resp);
 }

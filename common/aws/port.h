@@ -29,6 +29,7 @@ struct aws_resp {
     int status;
     const char *body;
     size_t body_n;
+    int64_t date_ns; /* wall time of the Date header, 0 if there was none */
 };
 
 typedef void (*aws_done_fn)(void *arg, const struct aws_resp *resp);

@@ -3,8 +3,8 @@
  *
  * JSON services: the encoder writes the body into a buf the caller has initialized; endpoint.h
  * knows target and content type. EKS: the encoder writes the path of a GET. Results live in the
- * arena. Parsers take the body of an answer without error. Texts given are UTF-8, as everything from
- * the API server is.
+ * arena. Parsers take the body of an answer without error. Texts given are UTF-8, as everything
+ * from the API server is.
  */
 #ifndef KARP_AWS_SERVICES_H
 #define KARP_AWS_SERVICES_H
@@ -63,7 +63,7 @@ struct pricing_page {
     const char *next_token;   /* NULL = last page */
 };
 
-/* The filters of aws-ec2.md §6. */
+/* The filters of EC2's documentation */
 void pricing_encode_get_products(struct buf *b, const struct pricing_query *q);
 /* PriceList is an array of JSON texts: each is parsed, reported and dropped before the next. The
  * currency is CNY for regions cn-*, else USD. */

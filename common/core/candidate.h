@@ -4,8 +4,9 @@
  * Gates are tried in the order of REASONS_NODE (reason.h), but UnknownFields, which pods have too,
  * after Policy; the first that fails is the answer. Today's reason is Empty: a node that carries no
  * reschedulable pod, whose claim has been Consolidatable (quiet for consolidateAfter), for which no
- * pending pod is planned, and whose pool's budget has room. A node with any bound pod that is neither DaemonSet's nor static is not empty, whatever
- * its disruption cost (Karpenter can delete nodes whose pods all have negative cost).
+ * pending pod is planned, and whose pool's budget has room. A node with any bound pod that is
+ * neither DaemonSet's nor static is not empty, whatever its disruption cost (Karpenter can delete
+ * nodes whose pods all have negative cost).
  */
 #ifndef KARP_CORE_CANDIDATE_H
 #define KARP_CORE_CANDIDATE_H

@@ -88,24 +88,6 @@ sym labels_get(const struct labels *l, sym key)
     return lo < l->n && l->v[lo].key == key ? l->v[lo].value : SYM_NONE;
 }
 
-const char *kvs_get(const struct kvs *l, const char *key)
-{
-    uint32_t lo = 0, hi = l->n;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        int cmp = str_cmp(l->v[mid].key, key);
-        if (cmp == 0) {
-            return l->v[mid].value;
-        }
-        if (cmp < 0) {
-            lo = mid + 1;
-        } else {
-            hi = mid;
-        }
-    }
-    return NULL;
-}
-
 bool meta_has_finalizer(const struct meta *m, const char *finalizer)
 {
     for (uint32_t i = 0; i < m->n_finalizers; i++) {

@@ -14,6 +14,7 @@
 
 #include "req.h"
 #include "resources.h"
+#include "selector.h"
 #include "taint.h"
 
 #define DURATION_NEVER INT64_MAX
@@ -28,20 +29,12 @@
 #define ANN_TERMINATION_TIME "karpenter.sh/nodeclaim-termination-timestamp"
 #define ANN_MIN_VALUES_RELAXED "karpenter.sh/nodeclaim-min-values-relaxed"
 #define ANN_LAUNCH_ATTEMPT "karp.dev/launch-attempt"
+#define ANN_MAX_SHARE "karp.dev/max-share"
 #define FINALIZER_TERMINATION "karpenter.sh/termination"
 #define FINALIZER_CLASS "karpenter.k8s.aws/termination"
 #define TAINT_UNREGISTERED "karpenter.sh/unregistered"
 #define TAINT_DISRUPTED "karpenter.sh/disrupted"
 #define HASH_VERSION "karp1"
-
-struct kv {
-    const char *key, *value;
-};
-
-struct kvs {
-    const struct kv *v; /* sorted by key string */
-    uint32_t n;
-};
 
 struct label {
     sym key, value;
@@ -99,14 +92,42 @@ struct host_port {
     const char *ip;   /* "" = every address */
 };
 
-/* Hard constraints of a pod beyond what a class below expresses; a pod that has one is refused
- * with the reason of that name, never placed as if it had none. */
+/* What a pod asks for beyond what a class below expresses. */
 enum pod_hard {
-    HARD_RESOURCE_CLAIM = 1 << 0,
-    HARD_VOLUME = 1 << 1, /* a PersistentVolumeClaim or generic ephemeral volume */
-    HARD_POD_AFFINITY = 1 << 2,
-    HARD_POD_ANTI_AFFINITY = 1 << 3,
-    HARD_TOPOLOGY_SPREAD = 1 << 4
+    HARD_RESOURCE_CLAIM = 1 << 0, /* refused with that reason, never placed as if it had none */
+    HARD_VOLUME = 1 << 1 /* a PersistentVolumeClaim or generic ephemeral volume, see struct pod */
+};
+
+/* One topologySpreadConstraint. match_keys are matchLabelKeys: each adds "key In [own value]" to
+ * the selector where the pod has the label. */
+struct spread {
+    sym key;
+    int32_t max_skew, min_domains; /* min_domains 0 = unset */
+    bool soft;                     /* ScheduleAnyway */
+    bool honor_affinity;           /* nodeAffinityPolicy, Honor unless said otherwise */
+    bool honor_taints;             /* nodeTaintsPolicy, Ignore unless said otherwise */
+    struct selector sel;
+    const char *const *match_keys;
+    uint32_t n_match_keys;
+};
+
+/* One term of pod affinity or anti-affinity; weight 0 for required ones. Without namespaces and
+ * namespaceSelector it is about the pod's own namespace. */
+struct pod_term {
+    int32_t weight;
+    sym key;
+    struct selector sel;
+    const char *const *namespaces; /* sorted */
+    uint32_t n_namespaces;
+    bool has_ns_sel;
+    struct selector ns_sel;
+    const char *const *match_keys, *const *mismatch_keys;
+    uint32_t n_match_keys, n_mismatch_keys;
+};
+
+struct pod_terms {
+    const struct pod_term *v; /* preferred ones heaviest first */
+    uint32_t n;
 };
 
 /*
@@ -128,6 +149,10 @@ struct pod_class {
     struct resources requests; /* effective: sidecars, init, pod level, overhead; pods = 1 */
     const struct host_port *host_ports;
     uint32_t n_host_ports;
+    const struct spread *spreads; /* as the pod lists them */
+    uint32_t n_spreads;
+    struct pod_terms affinity, anti_affinity;         /* required */
+    struct pod_terms prefer_affinity, avoid_affinity; /* preferred, for and against */
     int32_t priority;
     unsigned hard;  /* enum pod_hard bits */
     bool not_by_us; /* requires karpenter.sh/nodepool DoesNotExist */
@@ -144,11 +169,20 @@ enum pod_owner {
     POWNER_OTHER
 };
 
+/* A volume that a PersistentVolumeClaim stands for; that of a generic ephemeral volume is named
+ * after pod and volume and belongs to the pod. */
+struct pod_volume {
+    const char *claim;
+    bool ephemeral;
+};
+
 struct pod {
     struct arena mem;
     struct meta m;
     const struct pod_class *cls;
     struct kvs labels;
+    const struct pod_volume *volumes;
+    uint32_t n_volumes;
     const char *node_name;      /* "" while not bound */
     const char *nominated_node; /* "" unless preempting */
     const char *owner_uid;      /* controller's */
@@ -180,6 +214,58 @@ struct daemonset {
     struct arena mem;
     struct meta m;
     const struct pod_class *cls; /* of the template */
+};
+
+/* ---- volumes and namespaces ------------------------------------------------------------------ */
+
+enum pvc_phase { PVC_PENDING, PVC_BOUND, PVC_LOST };
+
+struct pvc {
+    struct arena mem;
+    struct meta m;
+    const char *volume_name;   /* "" while it has none */
+    const char *storage_class; /* NULL: not said; "": explicitly none */
+    enum pvc_phase phase;
+    bool bind_completed; /* annotation pv.kubernetes.io/bind-completed */
+};
+
+struct pv {
+    struct arena mem;
+    struct meta m;
+    const char *driver;                /* CSI driver, in-tree AWS EBS as its successor; "" = none */
+    const char *handle;                /* names the volume among those of the driver */
+    const struct affinity_term *terms; /* nodeAffinity.required, ORed; none = anywhere */
+    uint32_t n_terms;
+    bool local; /* local or hostPath */
+};
+
+struct storage_class {
+    struct arena mem;
+    struct meta m;
+    const char *provisioner; /* in-tree AWS EBS as its successor */
+    bool wait_for_first;     /* volumeBindingMode WaitForFirstConsumer */
+    bool is_default;
+    const struct affinity_term *allowed; /* allowedTopologies, ORed; none = anywhere */
+    uint32_t n_allowed;
+};
+
+struct csi_limit {
+    const char *driver;
+    int32_t count; /* volumes that fit; -1 = not said */
+};
+
+struct csi_node {
+    struct arena mem;
+    struct meta m;
+    const struct csi_limit *drivers;
+    uint32_t n_drivers;
+};
+
+struct namespace
+{
+    struct arena mem;
+    struct meta m;
+    struct kvs labels;
 };
 
 /* ---- nodes and claims ------------------------------------------------------------------------ */
@@ -291,8 +377,7 @@ struct nodeclass {
 const struct condition *condition_find(const struct conditions *c, const char *type);
 enum status condition_status(const struct conditions *c, const char *type); /* STATUS_ABSENT */
 bool condition_true(const struct conditions *c, const char *type);
-sym labels_get(const struct labels *l, sym key);           /* SYM_NONE */
-const char *kvs_get(const struct kvs *l, const char *key); /* NULL */
+sym labels_get(const struct labels *l, sym key); /* SYM_NONE */
 bool meta_has_finalizer(const struct meta *m, const char *finalizer);
 
 #endif

@@ -50,19 +50,44 @@ static bool has_prefer_taint(const struct taints *t)
 static void begin_nodes(struct sched *s)
 {
     s->nodes = ARENA_NEW_N(s->a, struct sched_node, s->snap->n_nodes);
+    s->host_of = ARENA_NEW_N(s->a, uint32_t, s->snap->n_nodes);
     for (uint32_t i = 0; i < s->snap->n_nodes; i++) {
         const struct snapshot_node *n = &s->snap->nodes[i];
+        s->host_of[i] = n->target ? s->n_nodes : SCHED_NO_CLAIM;
         if (!n->target) {
             continue;
         }
         struct host_port *ports = arena_memdup(s->a, n->ports, n->n_ports * sizeof(*ports));
         s->nodes[s->n_nodes++] = (struct sched_node){.in = n,
+                                                     .host = s->host_of[i],
                                                      .free = n->free,
                                                      .ports = ports,
                                                      .n_ports = n->n_ports,
                                                      .ports_cap = n->n_ports};
         s->any_prefer_taint = s->any_prefer_taint || has_prefer_taint(&n->taints);
     }
+}
+
+/* "25%" as parts of ten thousand; the option where the pool does not say, or says nonsense. */
+static uint32_t max_share(const struct sched *s, const struct nodepool *np)
+{
+    uint32_t share;
+    const char *text = kvs_get(&np->m.annotations, ANN_MAX_SHARE);
+    return text != NULL && sched_parse_share(text, &share) ? share : s->opt.max_share_permyriad;
+}
+
+bool sched_parse_share(const char *text, uint32_t *ret_permyriad)
+{
+    uint64_t n = 0;
+    const char *c = text;
+    for (; *c >= '0' && *c <= '9' && n <= 100; c++) {
+        n = n * 10 + (uint64_t)(*c - '0');
+    }
+    if (c == text || n < 1 || n > 100 || c[0] != '%' || c[1] != '\0') {
+        return false;
+    }
+    *ret_permyriad = (uint32_t)n * 100;
+    return true;
 }
 
 static void begin_pools(struct sched *s)
@@ -75,6 +100,8 @@ static void begin_pools(struct sched *s)
         }
         struct sched_pool *p = &s->pools[s->n_pools++];
         p->in = in;
+        p->xen = sym_find(s->syms, "xen");
+        p->max_share_permyriad = max_share(s, in->np);
         p->usable = sched_pool_closed(in, NULL) == REASON_NONE;
         if (in->catalog != NULL) {
             template_build(s->a, s->syms, in->np, in->catalog, s->snap->daemonsets,
@@ -82,6 +109,30 @@ static void begin_pools(struct sched *s)
         }
         s->any_prefer_taint = s->any_prefer_taint || has_prefer_taint(&in->np->taints);
     }
+}
+
+/* Which of our pools a node belongs to. */
+static void begin_homes(struct sched *s)
+{
+    for (uint32_t i = 0; i < s->n_nodes; i++) {
+        for (uint32_t p = 0; p < s->n_pools && s->nodes[i].in->pool != NULL; p++) {
+            if (s->pools[p].in == s->nodes[i].in->pool) {
+                s->nodes[i].pool = &s->pools[p];
+            }
+        }
+    }
+}
+
+static void begin_queue(struct sched *s)
+{
+    uint32_t n = s->snap->n_pods;
+    s->queue = ARENA_NEW_N(s->a, uint32_t, n);
+    s->again = ARENA_NEW_N(s->a, uint32_t, n);
+    for (uint32_t i = 0; i < n; i++) {
+        s->queue[i] = i;
+    }
+    s->n_queue = n;
+    s->pod = n > 0 ? s->queue[0] : 0;
 }
 
 struct sched *sched_begin(struct arena *a, const struct snapshot *snap,
@@ -94,7 +145,11 @@ struct sched *sched_begin(struct arena *a, const struct snapshot *snap,
     s->opt = *o;
     begin_nodes(s);
     begin_pools(s);
+    begin_homes(s);
+    sched_topo_begin(s);
+    sched_volume_begin(s);
     sched_classes_init(s);
+    begin_queue(s);
     s->existing = ARENA_NEW_N(a, struct sched_placement, snap->n_pods);
     s->refused = ARENA_NEW_N(a, struct sched_refusal, snap->n_pods);
     s->refused_class = ARENA_NEW_N(a, uint32_t, snap->n_pods);
@@ -124,8 +179,15 @@ static enum leg_kind leg_of(const struct sched *s, const struct sched_class *k, 
 
 static void next_pod(struct sched *s)
 {
-    s->pod++;
+    s->at++;
+    s->pod = s->at < s->n_queue ? s->queue[s->at] : 0;
     s->leg = s->pos = 0;
+}
+
+static void placed(struct sched *s)
+{
+    s->progress = true;
+    next_pod(s);
 }
 
 static void next_leg(struct sched *s)
@@ -138,17 +200,25 @@ static void next_leg(struct sched *s)
 
 static bool try_node(struct sched *s, struct sched_class *k, struct sched_ask *ask)
 {
+    while (ask->next_node < s->n_nodes && claim_set_has(&ask->nodes_refused, ask->next_node)) {
+        ask->next_node++;
+        s->idle++;
+    }
     if (ask->next_node >= s->n_nodes) {
         return false;
     }
     struct sched_node *n = &s->nodes[ask->next_node];
-    if (!sched_node_takes(s, n, k, ask)) {
+    bool for_good;
+    if (!sched_node_takes(s, n, k, ask, &for_good)) {
+        if (k->changes && for_good) {
+            claim_set_add(s->a, &ask->nodes_refused, ask->next_node);
+        }
         ask->next_node++;
         return true;
     }
     sched_node_add(s, n, k);
     s->existing[s->result.n_existing++] = (struct sched_placement){s->snap->pods[s->pod], n->in};
-    next_pod(s);
+    placed(s);
     return true;
 }
 
@@ -171,11 +241,12 @@ static void reorder(struct sched *s, uint32_t at)
 
 static bool try_claim(struct sched *s, struct sched_class *k, struct sched_ask *ask)
 {
-    if (ask->refused.n == s->n_claims) {
+    if (ask->refused.n + ask->refused_now.n >= s->n_claims) {
         return false;
     }
     uint32_t from = s->pos;
-    while (s->pos < s->n_claims && claim_set_has(&ask->refused, s->order[s->pos])) {
+    while (s->pos < s->n_claims && (claim_set_has(&ask->refused, s->order[s->pos]) ||
+                                    claim_set_has(&ask->refused_now, s->order[s->pos]))) {
         s->pos++;
     }
     s->idle += s->pos - from;
@@ -187,14 +258,14 @@ static bool try_claim(struct sched *s, struct sched_class *k, struct sched_ask *
     struct arena_mark mark = arena_mark(s->a);
     if (sched_claim_try(s, c, k, ask, &t) != STEP_TAKEN) {
         arena_rewind(s->a, mark);
-        claim_set_add(s->a, &ask->refused, c->index);
+        claim_set_add(s->a, t.for_now ? &ask->refused_now : &ask->refused, c->index);
         s->pos++;
         return true;
     }
     claim_set_add(s->a, &ask->accepted, c->index);
     sched_claim_add(s, c, k, &t, s->snap->pods[s->pod]);
     reorder(s, s->pos);
-    next_pod(s);
+    placed(s);
     return true;
 }
 
@@ -225,7 +296,8 @@ static void order_new(struct sched *s, uint32_t index)
 
 static bool try_new(struct sched *s, struct sched_class *k, struct sched_ask *ask)
 {
-    while (s->pos < s->n_pools && (!s->pools[s->pos].usable || ask->pool_refused[s->pos])) {
+    while (s->pos < s->n_pools && (!s->pools[s->pos].usable || ask->pool_refused[s->pos] ||
+                                   ask->pool_refused_now[s->pos])) {
         s->pos++;
         s->idle++;
     }
@@ -240,14 +312,14 @@ static bool try_new(struct sched *s, struct sched_class *k, struct sched_ask *as
     if (sched_claim_try(s, &blank, k, ask, &t) != STEP_TAKEN ||
         sched_limit_room(s, p, &t, true) != ROOM_YES) {
         arena_rewind(s->a, mark);
-        ask->pool_refused[s->pos++] = true;
+        (t.for_now ? ask->pool_refused_now : ask->pool_refused)[s->pos++] = true;
         return true;
     }
     struct sched_open *c = open_claim(s, p);
     claim_set_add(s->a, &ask->accepted, c->index);
     sched_claim_add(s, c, k, &t, s->snap->pods[s->pod]);
     order_new(s, c->index);
-    next_pod(s);
+    placed(s);
     return true;
 }
 
@@ -259,6 +331,36 @@ static void refuse_pod(struct sched *s, enum reason_code gate)
     next_pod(s);
 }
 
+/* The class found no place. Where rules about other pods could let it in later, its pods are tried
+ * once more when the others have been placed. */
+static void no_place(struct sched *s, struct sched_class *k)
+{
+    k->refused = true;
+    if (!k->changes) {
+        refuse_pod(s, REASON_NONE);
+        return;
+    }
+    k->refused_state = sched_topo_state(s, k->topo);
+    s->again[s->n_again++] = s->pod;
+    next_pod(s);
+}
+
+static bool hopeless(struct sched *s, const struct sched_class *k)
+{
+    return (k->cls->hard & HARD_RESOURCE_CLAIM) != 0 ||
+           (k->volume != NULL && k->volume->need.problem != REASON_NONE) ||
+           (k->refused && (!k->changes || sched_topo_state(s, k->topo) == k->refused_state));
+}
+
+static void learn(struct sched *s, struct sched_class *k)
+{
+    if (!k->learned) {
+        sched_topo_learn(s, k->cls, k->topo);
+        sched_volume_learn(s, k->volume);
+        k->learned = true;
+    }
+}
+
 /* Returns the units used: 1 if a place was tried. */
 static uint64_t place(struct sched *s)
 {
@@ -266,13 +368,18 @@ static uint64_t place(struct sched *s)
     uint32_t i;
     enum reason_code gate = sched_pod_gate(s->snap->pods[s->pod]);
     enum leg_kind kind = leg_of(s, k, s->leg, &i);
-    if (gate != REASON_NONE || k->refused || k->cls->hard != 0 || kind == LEG_NONE) {
-        k->refused = k->refused || gate == REASON_NONE;
+    if (gate != REASON_NONE) {
         refuse_pod(s, gate);
+        return 0;
+    }
+    learn(s, k);
+    if (kind == LEG_NONE || (s->leg == 0 && s->pos == 0 && hopeless(s, k))) {
+        no_place(s, k);
         return 0;
     }
     struct sched_ask *ask = sched_ask(s, k, i);
     bool tried = false;
+    sched_ask_refresh(s, k, ask);
     if (!ask->impossible) {
         tried = kind == LEG_NODES    ? try_node(s, k, ask)
                 : kind == LEG_CLAIMS ? try_claim(s, k, ask)
@@ -293,10 +400,32 @@ static bool exhausted(const struct sched *s)
 
 static void truncate_pass(struct sched *s)
 {
+    uint32_t n = s->n_queue - s->at;
+    const struct pod **v = ARENA_NEW_N(s->a, const struct pod *, n + s->n_again);
+    for (uint32_t i = 0; i < n + s->n_again; i++) {
+        v[i] = s->snap->pods[i < n ? s->queue[s->at + i] : s->again[i - n]];
+    }
     s->result.truncated = true;
-    s->result.undecided = s->snap->pods + s->pod;
-    s->result.n_undecided = s->snap->n_pods - s->pod;
-    s->pod = s->snap->n_pods;
+    s->result.undecided = v;
+    s->result.n_undecided = n + s->n_again;
+    s->at = s->n_queue;
+    s->n_again = 0;
+}
+
+/* Every pod has had its turn: those that found no place have another if some did since. */
+static void next_round(struct sched *s)
+{
+    uint32_t *done = s->queue;
+    s->queue = s->again;
+    s->n_queue = s->n_again;
+    s->again = done;
+    s->n_again = s->at = 0;
+    s->pod = s->n_queue > 0 ? s->queue[0] : 0;
+    bool last = !s->progress;
+    s->progress = false;
+    while (last && s->at < s->n_queue) {
+        refuse_pod(s, REASON_NONE);
+    }
 }
 
 /* The next refused pod, or if its class has to be explained first, that to one pool. */
@@ -330,12 +459,19 @@ static void finish(struct sched *s)
 static uint64_t advance(struct sched *s)
 {
     switch (s->stage) {
+    case STAGE_COUNT:
+        s->stage = sched_topo_count(s) ? STAGE_PLACE : STAGE_COUNT;
+        return s->topo.on && s->stage == STAGE_COUNT;
     case STAGE_PLACE:
-        if (s->pod < s->snap->n_pods && exhausted(s)) {
+        if (s->at < s->n_queue && exhausted(s)) {
             truncate_pass(s);
         }
-        if (s->pod < s->snap->n_pods) {
+        if (s->at < s->n_queue) {
             return place(s);
+        }
+        if (s->n_again > 0) {
+            next_round(s);
+            return 0;
         }
         s->stage = STAGE_REFUSE;
         s->done = 0;

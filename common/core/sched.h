@@ -31,9 +31,11 @@ enum min_values_policy { MIN_VALUES_STRICT, MIN_VALUES_BEST_EFFORT };
 struct sched_options {
     enum preference_policy preference;
     enum min_values_policy min_values;
-    uint64_t max_units;  /* past it the result is truncated; 0 = no limit */
-    uint32_t max_types;  /* instance types kept per claim in the NodeClaim (600) */
-    bool record_reasons; /* fill sched_refusal; without, only pod-level codes are there */
+    uint64_t max_units; /* past it the result is truncated; 0 = no limit */
+    uint32_t max_types; /* instance types kept per claim in the NodeClaim (600) */
+    uint32_t
+        max_share_permyriad; /* of one workload per node, where the pool does not say; 0 = any */
+    bool record_reasons;     /* fill sched_refusal; without, only pod-level codes are there */
 };
 void sched_options_default(struct sched_options *o);
 
@@ -92,6 +94,9 @@ const char *sched_label_value(struct arena *a, const struct symtab *t, const str
 /* Why the pod is not the scheduler's business, REASON_NONE if it is: Gated, Preempting,
  * DaemonSetPod, StaticPod, NotScheduledByUs. */
 enum reason_code sched_pod_gate(const struct pod *p);
+
+/* "25%": from 1% to 100%. */
+bool sched_parse_share(const char *text, uint32_t *ret_permyriad);
 
 struct sched;
 

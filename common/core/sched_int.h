@@ -7,13 +7,19 @@
  *   sched_values.c minValues
  *   sched_limit.c  limits of pools, and making room under them
  *   sched_final.c  from an open claim to what is launched
+ *   sched_topo.c   rules about other pods: groups and counts
+ *   sched_domain.c rules about other pods: which places they leave
+ *   sched_volume.c volumes: where they can be and how many fit
  *   sched_refuse.c why not
+ *   explain.c      how far a pod got (explain.h)
  */
 #ifndef KARP_CORE_SCHED_INT_H
 #define KARP_CORE_SCHED_INT_H
 
 #include "sched.h"
+#include "sched_topo.h"
 #include "template.h"
+#include "volume.h"
 
 /* Terms of one class that are tried; a pod that only a later one would let in is refused. */
 #define SCHED_MAX_REQUIRED 256
@@ -31,33 +37,73 @@
 
 #define SCHED_NO_CLAIM UINT32_MAX
 
+/* Volumes of one driver on a node or claim. */
+struct volume_count {
+    const char *driver;
+    int64_t n;
+};
+
+struct volume_load {
+    struct volume_count *drivers;
+    uint32_t n, cap;
+    struct volume_use *shared; /* those that another pod may bring too */
+    uint32_t n_shared, cap_shared;
+};
+
+/* What the volumes of a class ask for; those that only one pod has are just counted. */
+struct volume_class {
+    struct volume_need need;
+    struct volume_count *alone;
+    uint32_t n_alone;
+    struct volume_use *shared;
+    uint32_t n_shared;
+};
+
 /* A growing set of claim numbers. */
 struct claim_set {
     uint64_t *words;
     uint32_t n_words, n;
 };
 
-/* One way to ask for a class: its selector with one required and at most one preferred term.
- * Remembers who refused it: claims only narrow and nodes only fill up, so they always will. */
+/*
+ * One way to ask for a class: its selector with one required term, one alternative of its volumes,
+ * and what is left of its preferences. Remembers who refused it: claims only narrow and nodes only
+ * fill up, so they always will; what rules about other pods refuse for now is forgotten when those
+ * rules can let in more (state).
+ */
 struct sched_ask {
-    bool impossible;          /* contradicts itself */
-    bool tolerate_prefer;     /* PreferNoSchedule does not count */
-    bool pinned;              /* asks for a host name that no new node has */
-    struct reqset reqs;       /* for nodes that exist */
-    struct reqset claim_reqs; /* for claims: without the host name */
-    uint32_t next_node;       /* nodes before it have refused */
-    struct claim_set refused;
-    struct claim_set accepted; /* claims whose requirements lie within claim_reqs */
-    bool *pool_refused;        /* per pool: refuses to open a claim */
+    bool impossible;                  /* contradicts itself */
+    bool volume_conflict;             /* namely its volumes and the rest */
+    const struct reqset *volume_reqs; /* where its volumes are, or NULL */
+    bool tolerate_prefer;             /* PreferNoSchedule does not count */
+    bool pinned;                      /* asks for a host name that no new node has */
+    struct reqset reqs;               /* for nodes that exist */
+    struct reqset claim_reqs;         /* for claims: without the host name */
+    struct topo_level level;          /* preferences about other pods that are given up */
+    uint32_t next_node;               /* nodes before it have refused, for good or for now */
+    struct claim_set nodes_refused;   /* for good; kept only where next_node may go back */
+    struct claim_set refused;         /* claims, for good */
+    struct claim_set refused_now;     /* and until state changes */
+    struct claim_set accepted;        /* claims whose requirements lie within claim_reqs */
+    bool *pool_refused;               /* per pool: refuses to open a claim */
+    bool *pool_refused_now;
+    uint64_t state; /* sched_topo_state when the above were current */
 };
 
 struct sched_class {
     const struct pod_class *cls;
-    struct sched_ask **asks; /* made when first needed */
+    const struct topo_class *topo;     /* NULL: no rules about other pods concern it */
+    const struct volume_class *volume; /* NULL: no volumes */
+    bool learned;                      /* domains and limits have been found out */
+    bool changes;                      /* its rules can let in later what they refuse now */
+    struct sched_ask **asks;           /* made when first needed */
     uint32_t n_asks;
-    uint32_t n_required;              /* at least 1 */
-    uint32_t n_preferred;             /* levels before "none" */
-    bool refused;                     /* no place in this pass */
+    uint32_t n_required;  /* required terms times alternatives of volumes, at least 1 */
+    uint32_t n_volume;    /* alternatives of volumes, at least 1 */
+    uint32_t n_preferred; /* preferred node-affinity terms that are looked at */
+    uint32_t n_soft[3];   /* preferred pod affinity, anti-affinity, soft spread */
+    bool refused;         /* no place in this pass, unless state has changed since */
+    uint64_t refused_state;
     struct sched_pool_refusal *pools; /* per pool, the first `explained` of them filled */
     uint32_t explained;
     const struct sched_refusal *refusal; /* NULL until all are */
@@ -68,14 +114,21 @@ struct sched_node {
     struct resources free;
     struct host_port *ports; /* taken; grows */
     uint32_t n_ports, ports_cap;
+    uint32_t host;           /* its number among hosts */
+    struct sched_pool *pool; /* NULL: none that opens claims */
+    struct volume_load volumes;
 };
 
 struct sched_pool {
     const struct snapshot_pool *in;
-    bool usable; /* may open claims at all */
+    uint32_t max_share_permyriad; /* 0 = any */
+    sym xen;                      /* the hypervisor's name, SYM_NONE if no type has it */
+    bool usable;                  /* may open claims at all */
     struct template tm;
     uint32_t opened;
-    bool room_failed; /* no room could be made for failed_need */
+    int64_t reserved[RES_FIXED]; /* by claims of this pass, as of when they were last asked */
+    struct sched_open *stale;    /* claims that have changed since; none without limits */
+    bool room_failed;            /* no room could be made for failed_need */
     int64_t failed_need[RES_FIXED];
 };
 
@@ -91,9 +144,11 @@ struct sched_open {
     uint32_t n_pods, pods_cap;
     struct host_port *ports;
     uint32_t n_ports, ports_cap;
+    struct volume_load volumes;
     struct resources reserve; /* largest capacity among types; valid unless stale */
     int64_t least[RES_FIXED]; /* smallest; likewise */
-    bool reserve_stale;
+    bool reserve_stale, stale_listed;
+    struct sched_open *next_stale;
 };
 
 /* How far a class got with a claim; in the order of the reason codes. */
@@ -102,7 +157,12 @@ enum sched_step {
     STEP_TAINT,
     STEP_LABELS, /* requirements against requirements */
     STEP_TYPES,  /* requirements against types and zones */
+    STEP_VOLUMES,
     STEP_PORTS,
+    STEP_AFFINITY,
+    STEP_ANTI_AFFINITY,
+    STEP_SPREAD,
+    STEP_SHARE,
     STEP_FIT,
     STEP_OFFERING,
     STEP_MIN_VALUES
@@ -114,9 +174,20 @@ struct sched_trial {
     struct offer_mask offer;
     struct resources requests;
     uint64_t types[CATALOG_WORDS_MAX];
+    const struct topo_use *broken; /* the rule, after a step of AFFINITY to SHARE */
+    bool for_now;                  /* the refusal may not last */
 };
 
-enum sched_stage { STAGE_PLACE, STAGE_REFUSE, STAGE_FINISH, STAGE_DONE };
+/* How many types each step of a trial leaves, while somebody asks (explain.c). */
+struct sched_trace {
+    struct {
+        enum reason_code code;
+        uint32_t left;
+    } steps[16];
+    uint32_t n;
+};
+
+enum sched_stage { STAGE_COUNT, STAGE_PLACE, STAGE_REFUSE, STAGE_FINISH, STAGE_DONE };
 
 struct sched {
     struct arena *a;
@@ -126,6 +197,13 @@ struct sched {
     struct sched_class *classes;
     uint32_t n_classes;
     uint32_t *class_of; /* per pod of the snapshot */
+    struct topo topo;
+    struct volume_state *volume; /* NULL: no pod to be placed has any */
+    uint32_t *host_of; /* per node of the snapshot: its number, SCHED_NO_CLAIM for no target */
+    /* pods of the round at hand, and those to be tried again in the next */
+    uint32_t *queue, *again;
+    uint32_t n_queue, n_again;
+    bool progress; /* something was placed in this round */
     struct sched_node *nodes;
     uint32_t n_nodes;
     struct sched_pool *pools; /* not static ones */
@@ -135,8 +213,10 @@ struct sched {
     uint32_t *order; /* claim numbers, fewest pods first, then age */
     uint32_t order_cap;
     bool any_prefer_taint;
+    struct sched_trace *trace; /* NULL: nobody asks */
     /* where the pass is */
     enum sched_stage stage;
+    uint32_t at;       /* place in the queue */
     uint32_t pod;      /* index in the snapshot */
     uint32_t leg, pos; /* which stretch of the pod's way, and where on it */
     uint32_t done;     /* finished claims, or refused pods looked at */
@@ -156,22 +236,46 @@ void sched_classes_init(struct sched *s);
 struct sched_ask *sched_ask(struct sched *s, struct sched_class *k, uint32_t i);
 bool claim_set_has(const struct claim_set *set, uint32_t claim);
 void claim_set_add(struct arena *a, struct claim_set *set, uint32_t claim);
+void claim_set_clear(struct claim_set *set);
+/* Forgets what was refused for now if that may have changed. */
+void sched_ask_refresh(struct sched *s, const struct sched_class *k, struct sched_ask *ask);
 
 /* ---- sched_place.c --------------------------------------------------------------------------- */
 
+/* *ret_for_good: a refusal that nothing in this pass will lift. */
 bool sched_node_takes(struct sched *s, const struct sched_node *n, const struct sched_class *k,
-                      const struct sched_ask *ask);
+                      const struct sched_ask *ask, bool *ret_for_good);
 void sched_node_add(struct sched *s, struct sched_node *n, const struct sched_class *k);
 /* An empty claim of the pool. */
 struct sched_open sched_blank(struct sched_pool *p);
 enum sched_step sched_claim_try(struct sched *s, const struct sched_open *c,
                                 const struct sched_class *k, const struct sched_ask *ask,
                                 struct sched_trial *t);
+/* A step of a trial is done: what it left. */
+void sched_trace_note(struct sched *s, enum reason_code code, const uint64_t *types,
+                      uint32_t words);
 void sched_claim_add(struct sched *s, struct sched_open *c, const struct sched_class *k,
                      const struct sched_trial *t, const struct pod *pod);
 /* The DaemonSet and port of a group that clash with the class; false if none does. */
 bool sched_group_clash(const struct overhead_group *g, const struct pod_class *cls,
                        const struct daemonset **ret_ds, const struct host_port **ret_port);
+
+/* ---- sched_volume.c -------------------------------------------------------------------------- */
+
+void sched_volume_begin(struct sched *s);
+/* What concerns the pod; equal pods get the same pointer. NULL without volumes. */
+const struct volume_class *sched_volume_class(struct sched *s, const struct pod *p);
+/* Finds out the limits that the class may meet: before a mark that may be rewound. */
+void sched_volume_learn(struct sched *s, const struct volume_class *v);
+/* The driver that would have too many on the node, with the numbers; NULL if none. */
+const char *sched_volume_over_node(const struct sched *s, const struct sched_node *n,
+                                   const struct volume_class *v, int64_t *ret_n,
+                                   int64_t *ret_limit);
+/* Types that carry the volumes of the claim and the class; *ret_driver (may be NULL) names the
+ * driver that left the last of them. */
+void sched_volume_narrow(struct sched *s, const struct sched_open *c, const struct volume_class *v,
+                         uint64_t *types, const char **ret_driver);
+void sched_volume_add(struct sched *s, struct volume_load *load, const struct volume_class *v);
 
 /* ---- sched_values.c -------------------------------------------------------------------------- */
 
@@ -195,15 +299,20 @@ enum sched_room { ROOM_YES, ROOM_NODE_LIMIT, ROOM_LIMIT, ROOM_BRAKE };
 enum sched_room sched_limit_room(struct sched *s, struct sched_pool *p, struct sched_trial *t,
                                  bool make);
 /* Reservations are kept in the arena: call this before a mark that may be rewound. */
-void sched_limit_refresh(struct sched *s, const struct sched_pool *p);
+void sched_limit_refresh(struct sched *s, struct sched_pool *p);
+/* The claim's types have changed. */
+void sched_limit_touch(struct sched_open *c);
 /* What is left of the pool's limits, -1 where there is none. */
-struct resources sched_limit_left(struct sched *s, const struct sched_pool *p);
+struct resources sched_limit_left(struct sched *s, struct sched_pool *p);
 
 /* ---- sched_final.c, sched_refuse.c ----------------------------------------------------------- */
 
 void sched_final(struct sched *s, struct sched_open *c, struct sched_claim *ret);
 /* What a pool has against every pod, REASON_NONE if nothing; *ret_text may be NULL. */
 enum reason_code sched_pool_closed(const struct snapshot_pool *p, const char **ret_text);
+/* What the pool has against one more pod of the class, as things stand; REASON_NONE if nothing. */
+void sched_obstacle(struct sched *s, struct sched_pool *p, struct sched_class *k,
+                    struct reason *ret);
 /* Explains the class to one more pool; after the last it has its refusal (without the pod). */
 void sched_refuse(struct sched *s, struct sched_class *k);
 

@@ -52,14 +52,29 @@ static void smallest(const struct catalog *c, const uint64_t *types, int64_t *re
     }
 }
 
+/* The pool's sum of fixed resources follows what its claims reserve. */
 static const struct resources *reserve_of(struct sched *s, struct sched_open *c)
 {
     if (c->reserve_stale) {
+        struct resources was = c->reserve;
         c->reserve = largest(s, c->pool->tm.catalog, c->types);
+        for (int r = 0; r < RES_FIXED; r++) {
+            c->pool->reserved[r] += c->reserve.v[r] - was.v[r];
+        }
         smallest(c->pool->tm.catalog, c->types, c->least);
         c->reserve_stale = false;
     }
     return &c->reserve;
+}
+
+void sched_limit_touch(struct sched_open *c)
+{
+    if (!c->stale_listed) {
+        c->stale_listed = true;
+        c->next_stale = c->pool->stale;
+        c->pool->stale = c;
+    }
+    c->reserve_stale = true;
 }
 
 static int64_t at_least_0(int64_t v)
@@ -86,25 +101,30 @@ static struct resources subtract(struct arena *a, const struct resources *limits
     return left;
 }
 
-void sched_limit_refresh(struct sched *s, const struct sched_pool *p)
+void sched_limit_refresh(struct sched *s, struct sched_pool *p)
 {
-    for (uint32_t i = 0; p->in->np->has_limits && i < s->n_claims; i++) {
-        if (s->claims[i]->pool == p) {
-            (void)reserve_of(s, s->claims[i]);
-        }
+    while (p->stale != NULL) {
+        struct sched_open *c = p->stale;
+        p->stale = c->next_stale;
+        c->stale_listed = false;
+        (void)reserve_of(s, c);
     }
 }
 
-struct resources sched_limit_left(struct sched *s, const struct sched_pool *p)
+struct resources sched_limit_left(struct sched *s, struct sched_pool *p)
 {
     const struct resources *limits = &p->in->np->limits;
     struct resources used = p->in->in_use;
     used.n_ext = limits->n_ext > 0 ? used.n_ext : 0; /* what is not limited is not summed up */
-    for (uint32_t i = 0; i < s->n_claims; i++) {
+    sched_limit_refresh(s, p);
+    for (int r = 0; r < RES_FIXED; r++) {
+        used.v[r] += p->reserved[r];
+    }
+    for (uint32_t i = 0; limits->n_ext > 0 && i < s->n_claims; i++) {
+        struct resources ext = {.n_ext = s->claims[i]->reserve.n_ext,
+                                .ext = s->claims[i]->reserve.ext};
         if (s->claims[i]->pool == p) {
-            struct resources one = *reserve_of(s, s->claims[i]);
-            one.n_ext = limits->n_ext > 0 ? one.n_ext : 0;
-            used = resources_add(s->a, &used, &one, 1);
+            used = resources_add(s->a, &used, &ext, 1);
         }
     }
     return subtract(s->a, limits, &used);
@@ -282,7 +302,7 @@ static bool make_room_for(struct sched *s, struct sched_pool *p, const struct re
     for (uint32_t i = 0; i < cuts.n; i++) {
         struct sched_open *c = cuts.v[i].claim;
         memcpy(c->types, cuts.v[i].types, catalog_words(p->tm.catalog) * sizeof(*c->types));
-        c->reserve_stale = true;
+        sched_limit_touch(c);
     }
     return true;
 }

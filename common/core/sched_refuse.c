@@ -25,9 +25,32 @@ static struct reason *code(struct reason *r, enum reason_code c)
 
 /* ---- labels ---------------------------------------------------------------------------------- */
 
+/* Does the class ask for the label only because of its volumes? */
+static bool by_volume(const struct attempt *at, sym key)
+{
+    const struct pod_class *cls = at->k->cls;
+    if (at->ask->volume_reqs == NULL || reqset_get(at->ask->volume_reqs, key) == NULL) {
+        return false;
+    }
+    bool own = reqset_get(&cls->selector, key) != NULL;
+    for (uint32_t i = 0; i < cls->n_required && !own; i++) {
+        own = reqset_get(&cls->required[i].reqs, key) != NULL;
+    }
+    return !own;
+}
+
 static void requirement(struct attempt *at, const struct reqset *have, sym key, bool unknown,
                         struct reason *r)
 {
+    if (by_volume(at, key)) {
+        struct buf b;
+        buf_init(&b, 1024);
+        req_fmt(at->s->syms, reqset_get(at->ask->volume_reqs, key), 5, &b);
+        code(r, REASON_VolumeZone)->text = arena_strdup(at->s->a, b.p);
+        buf_done(&b);
+        r->key = key;
+        return;
+    }
     code(r, unknown ? REASON_UnknownLabel : REASON_Requirement);
     r->key = key;
     r->have = reqset_get(have, key);
@@ -85,6 +108,10 @@ static void types(struct attempt *at, struct reason *r)
 
 static void invalid(struct attempt *at, struct reason *r)
 {
+    if (at->ask->volume_conflict) {
+        code(r, REASON_VolumeZone)->text = "it asks for other places than its volumes are in";
+        return;
+    }
     code(r, REASON_Requirement);
     const struct affinity_term *term = NULL;
     for (uint32_t i = 0; i < at->k->cls->n_required && term == NULL; i++) {
@@ -92,6 +119,17 @@ static void invalid(struct attempt *at, struct reason *r)
     }
     r->text = term ? "its node affinity has a term that karp does not take"
                    : "its node selector and affinity contradict each other";
+}
+
+static void volumes(struct attempt *at, struct reason *r)
+{
+    const char *driver = "";
+    uint64_t types[CATALOG_WORDS_MAX] = {0};
+    struct sched_open blank = sched_blank(at->p);
+    memcpy(types, at->t.types, catalog_words(at->p->tm.catalog) * sizeof(*types));
+    sched_volume_narrow(at->s, &blank, at->k->volume, types, &driver);
+    code(r, REASON_VolumeLimit)->text =
+        arena_printf(at->s->a, "no instance type attaches that many volumes of %s", driver);
 }
 
 /* ---- ports and resources ----------------------------------------------------------------------
@@ -169,6 +207,8 @@ static void resources(struct attempt *at, struct reason *r)
             r->short_of = sh;
         }
     }
+    r->pod_need = r->short_of.res < RES_FIXED ? at->t.requests.v[r->short_of.res]
+                                              : resources_get_ext(&at->t.requests, r->short_of.ext);
 }
 
 /* ---- offerings, minValues, limits ------------------------------------------------------------ */
@@ -295,8 +335,17 @@ static void attempt(struct attempt *at, struct reason *r)
     case STEP_TYPES:
         types(at, r);
         return;
+    case STEP_VOLUMES:
+        volumes(at, r);
+        return;
     case STEP_PORTS:
         ports(at, r);
+        return;
+    case STEP_AFFINITY:
+    case STEP_ANTI_AFFINITY:
+    case STEP_SPREAD:
+    case STEP_SHARE:
+        sched_topo_reason(at->s, at->t.broken, r);
         return;
     case STEP_FIT:
         resources(at, r);
@@ -341,15 +390,15 @@ enum reason_code sched_pool_closed(const struct snapshot_pool *p, const char **r
     return ret;
 }
 
-/* Constraints that this version does not place, in the order of their codes. */
-static enum reason_code hard_code(unsigned hard)
+/* What is wrong with the pod itself, in whatever pool. */
+static void hard(const struct sched_class *k, struct reason *r)
 {
-    return hard & HARD_RESOURCE_CLAIM      ? REASON_ResourceClaim
-           : hard & HARD_VOLUME            ? REASON_Volume
-           : hard & HARD_POD_AFFINITY      ? REASON_PodAffinity
-           : hard & HARD_POD_ANTI_AFFINITY ? REASON_PodAntiAffinity
-           : hard & HARD_TOPOLOGY_SPREAD   ? REASON_TopologySpread
-                                           : REASON_NONE;
+    code(r, REASON_NONE);
+    if (k->cls->hard & HARD_RESOURCE_CLAIM) {
+        code(r, REASON_ResourceClaim)->text = "this version does not place pods that ask for it";
+    } else if (k->volume != NULL && k->volume->need.problem != REASON_NONE) {
+        code(r, k->volume->need.problem)->text = k->volume->need.text;
+    }
 }
 
 /* The earlier of two obstacles stays. */
@@ -361,12 +410,11 @@ static void earlier(struct reason *r, const struct reason *other)
 }
 
 /* Of several required terms the one that got furthest speaks for the class. */
-static void pool_reason(struct sched *s, struct sched_pool *p, struct sched_class *k,
-                        struct reason *r)
+void sched_obstacle(struct sched *s, struct sched_pool *p, struct sched_class *k, struct reason *r)
 {
-    struct reason own, hard;
+    struct reason own, pods;
     code(&own, REASON_NONE)->code = sched_pool_closed(p->in, &own.text);
-    code(&hard, hard_code(k->cls->hard))->text = "this version does not place pods that ask for it";
+    hard(k, &pods);
     code(r, REASON_NONE);
     bool types_known = p->in->catalog != NULL && p->in->offerings != NULL;
     for (uint32_t i = k->n_asks - k->n_required; types_known && i < k->n_asks; i++) {
@@ -381,7 +429,13 @@ static void pool_reason(struct sched *s, struct sched_pool *p, struct sched_clas
         }
     }
     earlier(r, &own);
-    earlier(r, &hard);
+    earlier(r, &pods);
+}
+
+static void pool_reason(struct sched *s, struct sched_pool *p, struct sched_class *k,
+                        struct reason *r)
+{
+    sched_obstacle(s, p, k, r);
     if (r->code == REASON_NONE) {
         /* Room has come up since under a limit that was the obstacle. */
         code(r, REASON_Limit);
@@ -420,7 +474,8 @@ void sched_refuse(struct sched *s, struct sched_class *k)
     if (s->n_pools > 0) {
         r->reason = k->pools[0].reason;
     } else {
-        code(&r->reason, k->cls->hard & HARD_RESOURCE_CLAIM ? REASON_ResourceClaim : REASON_NoPool);
+        hard(k, &r->reason);
+        r->reason.code = r->reason.code != REASON_NONE ? r->reason.code : REASON_NoPool;
     }
     k->refusal = r;
 }

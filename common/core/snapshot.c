@@ -71,11 +71,21 @@ static int cmp_daemonset(const void *x, const void *y)
     return c != 0 ? c : str_cmp(a->m.name, b->m.name);
 }
 
+/* A pod to be placed with its place in the queue. */
+struct queued {
+    const struct pod *pod;
+    bool first; /* the last decision did not get to it */
+};
+
 static int cmp_pod(const void *x, const void *y)
 {
-    const struct pod *a = *(const struct pod *const *)x, *b = *(const struct pod *const *)y;
+    const struct queued *qa = x, *qb = y;
+    const struct pod *a = qa->pod, *b = qb->pod;
     if (a->cls->priority != b->cls->priority) {
         return a->cls->priority > b->cls->priority ? -1 : 1;
+    }
+    if (qa->first != qb->first) {
+        return qa->first ? -1 : 1;
     }
     const int64_t *ra = a->cls->requests.v, *rb = b->cls->requests.v;
     int c = cmp_i64(rb[RES_CPU], ra[RES_CPU]);
@@ -232,7 +242,8 @@ static void planned(struct builder *b, struct snapshot_node *n)
 {
     const struct snapshot_pool *p = n->pool;
     const struct resources *requests = &n->claim->requests;
-    n->allocatable = n->free = n->capacity = *requests;
+    n->allocatable = n->free = *requests;
+    n->capacity = resources_max(b->a, &n->capacity, requests);
     if (p == NULL || p->catalog == NULL) {
         return;
     }
@@ -497,21 +508,144 @@ static bool to_place(const struct snapshot *s, const struct pod *p)
     return n != NULL && n->node != NULL && n->leaving;
 }
 
+static bool is_first(const struct snapshot_in *in, const struct pod *p)
+{
+    return in->n_first > 0 &&
+           bsearch(&p->m.uid, in->first, in->n_first, sizeof(*in->first), str_qsort_cmp) != NULL;
+}
+
 static void build_pods(struct builder *b)
 {
-    const struct pod **v = ARENA_NEW_N(b->a, const struct pod *, b->in->n_pods);
+    struct queued *v = ARENA_NEW_N(b->a, struct queued, b->in->n_pods);
     uint32_t n = 0;
     for (uint32_t i = 0; i < b->in->n_pods; i++) {
         if (to_place(b->out, b->in->pods[i])) {
-            v[n++] = b->in->pods[i];
+            v[n++] = (struct queued){b->in->pods[i], is_first(b->in, b->in->pods[i])};
         }
     }
     if (n > 0) {
         qsort(v, n, sizeof(*v), cmp_pod);
     }
-    b->out->pods = v;
+    const struct pod **pods = ARENA_NEW_N(b->a, const struct pod *, n);
+    for (uint32_t i = 0; i < n; i++) {
+        pods[i] = v[i].pod;
+    }
+    b->out->pods = pods;
     b->out->n_pods = n;
 }
+
+static int cmp_address(const void *x, const void *y)
+{
+    uintptr_t a = (uintptr_t) * (const void *const *)x, b = (uintptr_t) * (const void *const *)y;
+    return a < b ? -1 : a > b;
+}
+
+/* Pods that stay where they are; those that are moved count where they come to. */
+static void build_bound(struct builder *b)
+{
+    const struct snapshot_in *in = b->in;
+    uint32_t n_moved = 0, n = 0;
+    const struct pod **moved = ARENA_NEW_N(b->a, const struct pod *, b->out->n_pods);
+    for (uint32_t i = 0; i < b->out->n_pods; i++) {
+        if (b->out->pods[i]->node_name[0] != '\0') {
+            moved[n_moved++] = b->out->pods[i];
+        }
+    }
+    if (n_moved > 0) {
+        qsort(moved, n_moved, sizeof(*moved), cmp_address);
+    }
+    struct snapshot_bound *v =
+        ARENA_NEW_N(b->a, struct snapshot_bound, (size_t)in->n_bound + in->n_planned);
+    for (uint32_t i = 0; i < in->n_bound; i++) {
+        const struct pod *p = in->bound[i];
+        const struct snapshot_node *node = find_named(b->out, p->node_name);
+        bool moves = n_moved > 0 && bsearch(&p, moved, n_moved, sizeof(*moved), cmp_address);
+        if (node != NULL && !pod_terminal(p) && !moves) {
+            v[n++] = (struct snapshot_bound){p, node};
+        }
+    }
+    for (uint32_t i = 0; i < in->n_planned; i++) {
+        const struct snapshot_node *node = snapshot_find(b->out, in->planned[i].target);
+        if (node != NULL) {
+            v[n++] = (struct snapshot_bound){in->planned[i].pod, node};
+        }
+    }
+    b->out->bound = v;
+    b->out->n_bound = n;
+}
+
+/* ---- volumes and namespaces ------------------------------------------------------------------ */
+
+/* Every object begins with its arena and its meta. */
+struct named {
+    struct arena mem;
+    struct meta m;
+};
+
+static int cmp_named(const void *x, const void *y)
+{
+    const struct named *a = *(const struct named *const *)x, *b = *(const struct named *const *)y;
+    int c = str_cmp(a->m.ns, b->m.ns);
+    return c != 0 ? c : str_cmp(a->m.name, b->m.name);
+}
+
+static const void *named(const void *items, uint32_t n, const char *ns, const char *name)
+{
+    const struct named *const *v = items;
+    uint32_t lo = 0, hi = n;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        int c = str_cmp(v[mid]->m.ns, ns);
+        c = c != 0 ? c : str_cmp(v[mid]->m.name, name);
+        if (c == 0) {
+            return v[mid];
+        }
+        if (c < 0) {
+            lo = mid + 1;
+        } else {
+            hi = mid;
+        }
+    }
+    return NULL;
+}
+
+static void build_volumes(struct builder *b)
+{
+    const struct snapshot_in *in = b->in;
+    struct snapshot *out = b->out;
+    out->namespaces = sorted(b->a, in->namespaces, in->n_namespaces, cmp_named);
+    out->n_namespaces = in->n_namespaces;
+    out->pvcs = sorted(b->a, in->pvcs, in->n_pvcs, cmp_named);
+    out->n_pvcs = in->n_pvcs;
+    out->pvs = sorted(b->a, in->pvs, in->n_pvs, cmp_named);
+    out->n_pvs = in->n_pvs;
+    out->storage_classes = sorted(b->a, in->storage_classes, in->n_storage_classes, cmp_named);
+    out->n_storage_classes = in->n_storage_classes;
+    out->csi_nodes = sorted(b->a, in->csi_nodes, in->n_csi_nodes, cmp_named);
+    out->n_csi_nodes = in->n_csi_nodes;
+}
+
+const struct pvc *snapshot_pvc(const struct snapshot *s, const char *ns, const char *name)
+{
+    return named(s->pvcs, s->n_pvcs, ns, name);
+}
+
+const struct pv *snapshot_pv(const struct snapshot *s, const char *name)
+{
+    return named(s->pvs, s->n_pvs, "", name);
+}
+
+const struct storage_class *snapshot_storage_class(const struct snapshot *s, const char *name)
+{
+    return named(s->storage_classes, s->n_storage_classes, "", name);
+}
+
+const struct csi_node *snapshot_csi_node(const struct snapshot *s, const char *name)
+{
+    return named(s->csi_nodes, s->n_csi_nodes, "", name);
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 void snapshot_build(struct arena *a, const struct snapshot_in *in, struct snapshot *ret)
 {
@@ -524,6 +658,8 @@ void snapshot_build(struct arena *a, const struct snapshot_in *in, struct snapsh
     ret->n_pools = in->n_pools;
     build_nodes(&b);
     build_pods(&b);
+    build_bound(&b);
+    build_volumes(&b);
 }
 
 const struct snapshot_node *snapshot_find(const struct snapshot *s, const char *name)

@@ -24,7 +24,8 @@
  * names and types must be interned by whoever decodes them.
  *
  * Order: nodes initialized first, then by name; pools by weight descending, then name descending as
- * Karpenter; pods as the scheduler sorts them.
+ * Karpenter; pods by priority, then those that the last decision did not get to, then as the
+ * scheduler sorts them.
  */
 #ifndef KARP_CORE_SNAPSHOT_H
 #define KARP_CORE_SNAPSHOT_H
@@ -55,6 +56,12 @@ struct snapshot_pool_in {
     int64_t max_new_nodes;   /* launches left to this decision, -1 = any number */
 };
 
+/* A pod that is on its way to a node or claim (its name), but not bound yet. */
+struct snapshot_planned {
+    const struct pod *pod;
+    const char *target;
+};
+
 struct snapshot_in {
     int64_t now_ns; /* wall clock */
     const struct symtab *syms;
@@ -69,6 +76,22 @@ struct snapshot_in {
     uint32_t n_daemonsets;
     const struct pod *const *pods; /* candidates for placing, see below */
     uint32_t n_pods;
+    const struct pod *const *bound; /* on a node: what topology and volumes count; any order */
+    uint32_t n_bound;
+    const struct snapshot_planned *planned;
+    uint32_t n_planned;
+    const char *const *first; /* UIDs of pods that the last decision did not get to; sorted */
+    uint32_t n_first;
+    const struct namespace *const *namespaces;
+    uint32_t n_namespaces;
+    const struct pvc *const *pvcs;
+    uint32_t n_pvcs;
+    const struct pv *const *pvs;
+    uint32_t n_pvs;
+    const struct storage_class *const *storage_classes;
+    uint32_t n_storage_classes;
+    const struct csi_node *const *csi_nodes;
+    uint32_t n_csi_nodes;
 };
 
 struct snapshot_pool {
@@ -100,6 +123,12 @@ struct snapshot_node {
     bool target;  /* pods may be planned onto it: not leaving, not cordoned, not lost */
 };
 
+/* A pod that counts on its node; terminal ones and those to be placed are left out. */
+struct snapshot_bound {
+    const struct pod *pod;
+    const struct snapshot_node *node;
+};
+
 struct snapshot {
     int64_t now_ns;
     const struct symtab *syms;
@@ -112,12 +141,30 @@ struct snapshot {
     uint32_t n_daemonsets;
     const struct pod *const *pods;
     uint32_t n_pods;
+    const struct snapshot_bound *bound;
+    uint32_t n_bound;
+    /* each by name (claims by namespace and name) */
+    const struct namespace *const *namespaces;
+    uint32_t n_namespaces;
+    const struct pvc *const *pvcs;
+    uint32_t n_pvcs;
+    const struct pv *const *pvs;
+    uint32_t n_pvs;
+    const struct storage_class *const *storage_classes;
+    uint32_t n_storage_classes;
+    const struct csi_node *const *csi_nodes;
+    uint32_t n_csi_nodes;
 };
 
 void snapshot_build(struct arena *a, const struct snapshot_in *in, struct snapshot *ret);
 
 /* The node or claim of that name, or NULL. */
 const struct snapshot_node *snapshot_find(const struct snapshot *s, const char *name);
+/* NULL if it is not there. */
+const struct pvc *snapshot_pvc(const struct snapshot *s, const char *ns, const char *name);
+const struct pv *snapshot_pv(const struct snapshot *s, const char *name);
+const struct storage_class *snapshot_storage_class(const struct snapshot *s, const char *name);
+const struct csi_node *snapshot_csi_node(const struct snapshot *s, const char *name);
 const struct snapshot_pool *snapshot_pool_find(const struct snapshot *s, const char *name);
 
 #endif

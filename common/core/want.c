@@ -2,7 +2,7 @@
 #include "want.h"
 
 /* Rules that contradict each other leave a label that must be there no value. */
-static bool possible(const struct reqset *set)
+bool want_possible(const struct reqset *set)
 {
     for (uint32_t i = 0; i < set->n; i++) {
         if (req_is_empty(&set->v[i]) && !req_negative(&set->v[i])) {
@@ -26,7 +26,7 @@ bool want_build(struct arena *a, const struct symtab *t, const struct pod_class 
             *ret = reqset_merge(a, t, ret, &terms[i]->reqs);
         }
     }
-    return possible(ret);
+    return want_possible(ret);
 }
 
 bool want_any_host(const struct req *host)
@@ -48,9 +48,7 @@ static bool covers(struct arena *scratch, const struct symtab *t, const struct r
     }
     struct arena_mark mark = arena_mark(scratch);
     struct req both = req_intersect(scratch, t, have, w);
-    struct req alone = *have;
-    both.min_values = alone.min_values = 0;
-    bool ret = req_equal(&both, &alone);
+    bool ret = req_equal(&both, have);
     arena_rewind(scratch, mark);
     return ret;
 }

@@ -19,6 +19,9 @@ bool want_build(struct arena *a, const struct symtab *t, const struct pod_class 
                 const struct affinity_term *required, const struct affinity_term *preferred,
                 struct reqset *ret);
 
+/* No rules in the set contradict each other. */
+bool want_possible(const struct reqset *set);
+
 /*
  * Whether a node with these labels surely meets the want: a label that is asked for must be there
  * (no exemption for well-known ones), and every value that it can have must be allowed. Labels of a

@@ -1,5 +1,5 @@
 /*
- * auth.h - the credentials of a kube_config, kept fresh (plugin-ux.md §1.4).
+ * auth.h - the credentials of a kube_config, kept fresh.
  *
  *  - A token in a file (also the pod's own) is read again when a minute has passed and after a 401;
  *    if that fails the last good one stays in use. An empty file counts as a failure.

@@ -1,6 +1,6 @@
 /*
  * config.h - which API server to talk to and as whom: kubeconfig files, flags, or the pod's own
- * service account. Rules: plugin-ux.md §1.3 (client-go's clientcmd).
+ * service account. Rules: client-go's clientcmd.
  *
  *  - --kubeconfig F: only F, and it must exist. Else the files of $KUBECONFIG (":" between them;
  *    duplicates, empty items and missing files skipped; one that does not parse is an error). Else

@@ -50,7 +50,7 @@ struct pod_class *decode_class(struct decoder *d, const json_t *pod, bool templa
 void decode_class_ref(struct pod_class *c);
 void decode_class_unref(struct decoder *d, struct pod_class *c);
 
-/* The class is that of spec.template, limits filling missing requests (karpenter-core.md §0.1). */
+/* The class is that of spec.template, limits filling missing requests. */
 struct daemonset *decode_daemonset(struct decoder *d, const json_t *o, struct err *reterr);
 void decode_daemonset_free(struct decoder *d, struct daemonset *ds);
 
@@ -63,8 +63,19 @@ void decode_nodepool_free(struct nodepool *p);
 struct nodeclass *decode_nodeclass(struct decoder *d, const json_t *o, struct err *reterr);
 void decode_nodeclass_free(struct nodeclass *c);
 
+struct pvc *decode_pvc(struct decoder *d, const json_t *o, struct err *reterr);
+void decode_pvc_free(struct pvc *v);
+struct pv *decode_pv(struct decoder *d, const json_t *o, struct err *reterr);
+void decode_pv_free(struct pv *v);
+struct storage_class *decode_storage_class(struct decoder *d, const json_t *o, struct err *reterr);
+void decode_storage_class_free(struct storage_class *c);
+struct csi_node *decode_csi_node(struct decoder *d, const json_t *o, struct err *reterr);
+void decode_csi_node_free(struct csi_node *n);
+struct namespace *decode_namespace(struct decoder *d, const json_t *o, struct err *reterr);
+void decode_namespace_free(struct namespace *n);
+
 /*
- * Effective requests of a pod as kube-scheduler counts them (karpenter-core.md §0.1): per resource
+ * Effective requests of a pod as kube-scheduler counts them: per resource
  * max(sum of containers + restartable init containers, the dearest moment of initialization), pod
  * level resources in place of the sum where given, overhead on top, an in-place resize at the
  * greater of spec and status; pods = 1.
@@ -73,10 +84,10 @@ int decode_pod_requests(struct decoder *d, struct arena *a, const json_t *pod, b
                         struct resources *ret, struct err *reterr);
 
 /*
- * hash of karp-api.md: first 16 hex digits of SHA-256 over RFC 8785 of the hashed part. Lists count
+ * hash of karp's own: first 16 hex digits of SHA-256 over RFC 8785 of the hashed part. Lists count
  * as sets, zero values as absent, durations by their length. dst holds DECODE_HASH_TEXT bytes.
- *  - NodePool: spec.template without requirements (karpenter-core.md §1.1)
- *  - EC2NodeClass: the fields marked so in aws-ec2.md §1.1 and the resolved AMI family
+ *  - NodePool: spec.template without requirements
+ *  - EC2NodeClass: the fields Karpenter hashes (decode_hash.c) and the resolved AMI family
  */
 #define DECODE_HASH_TEXT 17
 void decode_nodepool_hash(const json_t *spec, char dst[DECODE_HASH_TEXT]);

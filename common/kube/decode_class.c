@@ -42,8 +42,8 @@ static int read_selector(struct decoder *d, struct pod_class *c, const json_t *s
 
 /* A term we cannot read, or one that is empty and so matches nothing, is marked, not dropped: the
  * pod asked for something. */
-static struct affinity_term read_term(struct decoder *d, struct pod_class *c, const json_t *term,
-                                      int32_t weight)
+struct affinity_term decode_term(struct decoder *d, struct arena *a, const json_t *term,
+                                 int32_t weight)
 {
     struct affinity_term t = {.weight = weight};
     const json_t *list = json_object_get(term, "matchExpressions");
@@ -52,9 +52,9 @@ static struct affinity_term read_term(struct decoder *d, struct pod_class *c, co
         n == 0 || n > DECODE_REQS_MAX || json_array_size(json_object_get(term, "matchFields")) > 0;
     for (size_t i = 0; i < n && !t.invalid; i++) {
         struct req r;
-        t.invalid = decode_requirement(d, &c->mem, json_array_get(list, i), &r, NULL) != 0;
+        t.invalid = decode_requirement(d, a, json_array_get(list, i), &r, NULL) != 0;
         if (!t.invalid) {
-            t.reqs = reqset_add(&c->mem, d->t, &t.reqs, &r);
+            t.reqs = reqset_add(a, d->t, &t.reqs, &r);
         }
     }
     return t;
@@ -74,7 +74,7 @@ static int read_required(struct decoder *d, struct pod_class *c, const json_t *a
     n = n < DECODE_TERMS_MAX ? n : DECODE_TERMS_MAX;
     struct affinity_term *v = ARENA_NEW_N(&c->mem, struct affinity_term, n);
     for (size_t i = 0; i < n; i++) {
-        v[i] = read_term(d, c, json_array_get(list, i), 0);
+        v[i] = decode_term(d, &c->mem, json_array_get(list, i), 0);
     }
     c->required = v;
     c->n_required = (uint32_t)n;
@@ -107,7 +107,8 @@ static int read_preferred(struct decoder *d, struct pod_class *c, const json_t *
         if (weight < 1 || weight > 100) {
             continue; /* counts for nothing */
         }
-        struct affinity_term t = read_term(d, c, json_object_get(o, "preference"), (int32_t)weight);
+        struct affinity_term t =
+            decode_term(d, &c->mem, json_object_get(o, "preference"), (int32_t)weight);
         if (!t.invalid && c->n_preferred < DECODE_TERMS_MAX) {
             insert_by_weight(v, c->n_preferred++, t);
         }
@@ -177,14 +178,8 @@ static void read_host_ports(struct pod_class *c, const json_t *spec)
 
 static unsigned hard_of(const json_t *spec)
 {
-    static const char required[] = "requiredDuringSchedulingIgnoredDuringExecution";
-    unsigned hard = 0;
-    const json_t *affinity = json_object_get(spec, "affinity");
-    const json_t *with = json_object_get(affinity, "podAffinity");
-    const json_t *against = json_object_get(affinity, "podAntiAffinity");
-    hard |= json_array_size(json_object_get(spec, "resourceClaims")) ? HARD_RESOURCE_CLAIM : 0;
-    hard |= json_array_size(json_object_get(with, required)) ? HARD_POD_AFFINITY : 0;
-    hard |= json_array_size(json_object_get(against, required)) ? HARD_POD_ANTI_AFFINITY : 0;
+    unsigned hard =
+        json_array_size(json_object_get(spec, "resourceClaims")) ? HARD_RESOURCE_CLAIM : 0;
     size_t i;
     json_t *v;
     json_array_foreach (json_object_get(spec, "volumes"), i, v) {
@@ -193,15 +188,10 @@ static unsigned hard_of(const json_t *spec)
             hard |= HARD_VOLUME;
         }
     }
-    json_array_foreach (json_object_get(spec, "topologySpreadConstraints"), i, v) {
-        if (!str_eq(jsonx_str(v, "whenUnsatisfiable"), "ScheduleAnyway")) {
-            hard |= HARD_TOPOLOGY_SPREAD;
-        }
-    }
     return hard;
 }
 
-/* Every way to place it keeps it off karp's nodes (karpenter-core.md §2.2, rule 1). */
+/* Every way to place it keeps it off karp's nodes, as Karpenter's own pods are. */
 static bool not_by_us(const struct pod_class *c)
 {
     bool found = false;
@@ -236,6 +226,9 @@ static int read_class(struct decoder *d, struct pod_class *c, const json_t *pod,
         return -1;
     }
     read_host_ports(c, spec);
+    if (decode_topology(d, &c->mem, c, spec, reterr)) {
+        return decode_in(reterr, "spec.");
+    }
     c->priority = (int32_t)jsonx_int(spec, "priority", 0);
     c->hard = hard_of(spec);
     c->not_by_us = not_by_us(c);
@@ -243,11 +236,6 @@ static int read_class(struct decoder *d, struct pod_class *c, const json_t *pod,
 }
 
 /* ---- canonical text -------------------------------------------------------------------------- */
-
-static void put_str(struct buf *b, const char *s)
-{
-    buf_printf(b, "%zu:%s", strlen(s), s);
-}
 
 static void put_values(struct buf *b, const struct symtab *t, const struct req *r)
 {
@@ -257,7 +245,7 @@ static void put_values(struct buf *b, const struct symtab *t, const struct req *
     }
     qsort(names, r->n, sizeof(*names), str_qsort_cmp);
     for (uint32_t i = 0; i < r->n; i++) {
-        put_str(b, names[i]);
+        decode_put_str(b, names[i]);
     }
 }
 
@@ -280,7 +268,7 @@ static void put_reqs(struct buf *b, const struct symtab *t, const struct reqset 
     qsort(v, s->n, sizeof(*v), named_req_cmp);
     for (uint32_t i = 0; i < s->n; i++) {
         const struct req *r = v[i].r;
-        put_str(b, v[i].name);
+        decode_put_str(b, v[i].name);
         buf_puts(b, r->complement ? "!" : "=");
         buf_puts(b, r->present ? "+" : "");
         if (r->has_gte) {
@@ -348,7 +336,7 @@ static void put_resources(struct buf *b, const struct symtab *t, const struct re
     }
     qsort(v, n, sizeof(v[0]), named_amount_cmp);
     for (uint32_t i = 0; i < n; i++) {
-        put_str(b, v[i].name);
+        decode_put_str(b, v[i].name);
         buf_printf(b, "=%lld,", (long long)v[i].amount);
     }
 }
@@ -372,6 +360,7 @@ static int write_key(const struct decoder *d, struct pod_class *c, struct err *r
         const struct host_port *p = &c->host_ports[i];
         buf_printf(&b, "(%u/%u/%s)", p->port, p->protocol, p->ip);
     }
+    decode_topology_key(&b, d->t, c);
     if (b.over) {
         return err_set(reterr, ERR_LIMIT, "spec: larger than %u bytes", DECODE_OBJECT_MAX);
     }

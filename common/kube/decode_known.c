@@ -1,7 +1,7 @@
 /*
  * The fields that this version knows, as paths below spec. A list's elements share one path. "{}"
- * at the end: anything may stand below (labels, tags, kubelet). The tables follow
- * karpenter-core.md §1.1 and aws-ec2.md §1.1.
+ * at the end: anything may stand below (labels, tags, kubelet). The tables are the newest
+ * upstream CRDs'.
  */
 #include "common/base/buf.h"
 #include "common/base/str.h"

@@ -122,6 +122,7 @@ static int read_pod(struct decoder *d, struct pod *p, const json_t *o, struct er
     p->deletion_grace_ns =
         seconds_ns(json_object_get(o, "metadata"), "deletionGracePeriodSeconds", 0);
     p->deletion_cost = deletion_cost(p);
+    decode_pod_volumes(p, spec);
     p->cls = decode_class(d, o, false, reterr);
     return p->cls ? decode_check_size(a, reterr) : -1;
 }

@@ -57,7 +57,7 @@ static int read_pool_requirements(struct decoder *d, struct nodepool *p, const j
     return 0;
 }
 
-/* A label of the template is a requirement with one value (karpenter-core.md §2.3). */
+/* A label of the template is a requirement with one value. */
 static int merge_labels(struct decoder *d, struct nodepool *p, struct err *reterr)
 {
     for (uint32_t i = 0; i < p->template_labels.n; i++) {

@@ -8,6 +8,7 @@
 #ifndef KARP_KUBE_DECODE_PRIV_H
 #define KARP_KUBE_DECODE_PRIV_H
 
+#include "common/base/buf.h"
 #include "common/base/map.h"
 #include "decode.h"
 
@@ -76,6 +77,26 @@ int decode_requirements(struct decoder *d, struct arena *a, const json_t *o, con
                         struct reqset *ret, struct err *reterr);
 int decode_class_ref_of(struct arena *a, const json_t *o, struct class_ref *ret,
                         struct err *reterr);
+
+/* ---- topology (decode_topology.c) -------------------------------------------------------------
+ */
+
+/* Spread constraints and pod affinity of the spec. */
+int decode_topology(struct decoder *d, struct arena *a, struct pod_class *c, const json_t *spec,
+                    struct err *reterr);
+/* Their part of the class's canonical text; nothing if it has none. */
+void decode_topology_key(struct buf *b, const struct symtab *t, const struct pod_class *c);
+/* A string with its length before it, so that no two lists of strings have one text. */
+void decode_put_str(struct buf *b, const char *s);
+/* One nodeSelectorTerm; one that cannot be read, or is empty and so matches nothing, is marked. */
+struct affinity_term decode_term(struct decoder *d, struct arena *a, const json_t *term,
+                                 int32_t weight);
+
+/* ---- volumes (decode_volume.c) ----------------------------------------------------------------
+ */
+
+/* The pod's volumes that stand for PersistentVolumeClaims. */
+void decode_pod_volumes(struct pod *p, const json_t *spec);
 
 /* ---- fields (decode_known.c) ----------------------------------------------------------------- */
 

@@ -121,7 +121,7 @@ static const char *ephemeral_device(enum ami_family family)
     }
 }
 
-/* The mapping that pods' ephemeral storage lies on (aws-ec2.md §4.2). */
+/* The mapping that pods' ephemeral storage lies on. */
 static const json_t *ephemeral_mapping(const json_t *spec, enum ami_family family)
 {
     const json_t *list = jsonx_arr(spec, "blockDeviceMappings"), *ret = NULL;

@@ -1,7 +1,7 @@
 /*
- * ec2class.h - what of an EC2NodeClass enters the numbers of its instance types (aws-ec2.md §4.2,
- * §4.3): family, kubelet reservations, eviction thresholds, the volume behind ephemeral storage,
- * and the extra resources of annotation karp.dev/capacity.
+ * ec2class.h - what of an EC2NodeClass enters the numbers of its instance types: family, kubelet
+ * reservations, eviction thresholds, the volume behind ephemeral storage, and the extra resources
+ * of annotation karp.dev/capacity.
  *
  * Values that cannot be read count as absent: the EC2NodeClass controller says so in a condition
  * (ValidationSucceeded), and pools of such a class get no new nodes.

@@ -69,10 +69,9 @@ static void drop_said(struct events *e, struct said *s)
 }
 
 /* The entry of that key, now the newest; made if there is none. */
-static struct said *touch_said(struct events *e, const char *key, bool *ret_new)
+static struct said *touch_said(struct events *e, const char *key)
 {
     struct said *s = map_get(e->said, key);
-    *ret_new = !s;
     if (s) {
         unlink_said(e, s);
     } else {
@@ -336,16 +335,15 @@ void events_post(struct events *e, const struct events_subject *about, bool warn
     make_key(about, reason, dedupe ? dedupe : message, key);
     int64_t now_ns = clock_mono(e->env.clock);
     window_ns = window_ns ? window_ns : EVENTS_WINDOW_NS;
-    bool is_new;
-    struct said *s = touch_said(e, key, &is_new);
-    if (is_new) {
-        s->posted_ns = INT64_MIN;
-    }
-    if (s->posted_ns != INT64_MIN && now_ns - s->posted_ns < window_ns) {
+    struct said *s = map_get(e->said, key);
+    if (s && s->posted_ns != INT64_MIN && now_ns - s->posted_ns < window_ns) {
         e->stats.deduplicated++;
+        touch_said(e, key);
     } else if (e->n_writing >= EVENTS_IN_FLIGHT_MAX || !take_token(e)) {
+        /* Not remembered: ten thousand that are never told must not push out those that were. */
         e->stats.limited++;
     } else {
+        s = touch_said(e, key);
         s->posted_ns = now_ns;
         write_event(e, s, about, warning, reason, message);
     }

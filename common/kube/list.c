@@ -14,7 +14,7 @@ struct kube_lister {
     void *arg;
     uint64_t handle; /* 0 = none open */
     unsigned restarts;
-    size_t n_objects;
+    size_t n_objects, n_pages;
     bool begun;
     bool *freed; /* set while callbacks run */
 };
@@ -129,7 +129,7 @@ static void lister_restart(struct kube_lister *l, const struct err *why)
     free(l->continue_token);
     l->continue_token = NULL;
     l->begun = false;
-    l->n_objects = 0;
+    l->n_objects = l->n_pages = 0;
     lister_ask(l);
 }
 
@@ -149,7 +149,8 @@ static void on_page(void *arg, const struct kube_resp *resp)
     json_t *items = json_object_get(resp->body, "items");
     const char *rv = jsonx_str(resp->body, "metadata.resourceVersion");
     const char *next = jsonx_str(resp->body, "metadata.continue");
-    if (!rv || (items && !json_is_array(items) && !json_is_null(items))) {
+    /* An empty list may be null; one without items proves nothing. */
+    if (!rv || (!json_is_array(items) && !json_is_null(items))) {
         err_set(&err, ERR_UNAVAILABLE, "the answer to a list of %s is no list",
                 kube_kind(l->kind)->plural);
         lister_end(l, &err, NULL);
@@ -158,7 +159,7 @@ static void on_page(void *arg, const struct kube_resp *resp)
     if (!lister_objects(l, items)) {
         return;
     }
-    if (l->n_objects > KUBE_LIST_OBJECTS_MAX) {
+    if (l->n_objects > KUBE_LIST_OBJECTS_MAX || ++l->n_pages > KUBE_LIST_PAGES_MAX) {
         err_set(&err, ERR_LIMIT, "more than %u %s", KUBE_LIST_OBJECTS_MAX,
                 kube_kind(l->kind)->plural);
         lister_end(l, &err, NULL);

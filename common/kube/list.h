@@ -17,6 +17,7 @@
 #define KUBE_LIST_PAGE_PODS 250u
 #define KUBE_LIST_RESTARTS 5u
 #define KUBE_LIST_OBJECTS_MAX 2000000u
+#define KUBE_LIST_PAGES_MAX 100000u /* pages may be empty */
 
 struct kube_list_cb {
     void (*begin)(void *arg);                  /* may be NULL */

@@ -25,7 +25,7 @@ proc_pid() { # NAME: its pid if it is alive
 proc_start() { # NAME command...
     local name=$1
     shift
-    "$@" >>"${LOG_DIR:-$CP/log}/$name.log" 2>&1 </dev/null &
+    "$@" >>"${LOG_DIR:-$CP/log}/$name.log" 2>&1 </dev/null 8>&- &
     proc_last=$!
     echo "$proc_last $(proc_born $proc_last)" >"$CP/pids/$name"
 }

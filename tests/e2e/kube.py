@@ -2,7 +2,7 @@
 
 As a program:
     kube.py wipe                    puts the cluster back to what it was after the installation
-    kube.py lease NAMESPACE HOLDER  writes a Lease karpenter-leader-election that was renewed just now
+    kube.py hold NAMESPACE HOLDER   holds a Lease karpenter-leader-election there until it is killed
 KUBECONFIG names a file of cp.sh: one cluster, one token.
 """
 import http.client
@@ -122,22 +122,25 @@ def wipe(kube, seconds=30):
         kube.call("DELETE", "/api/v1/namespaces/%s/events" % ns)
 
 
-def lease(kube, namespace, holder):
+def hold(kube, namespace, holder):
     path = "/apis/coordination.k8s.io/v1/namespaces/%s/leases" % namespace
-    now = time.strftime("%Y-%m-%dT%H:%M:%S.000000Z", time.gmtime())
-    spec = {"holderIdentity": holder, "leaseDurationSeconds": 15, "acquireTime": now, "renewTime": now, "leaseTransitions": 1}
-    body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "karpenter-leader-election"}, "spec": spec}
-    status, _ = kube.call("POST", path, body)
-    if status == 409:
+    body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "karpenter-leader-election"}}
+    while True:
+        now = time.strftime("%Y-%m-%dT%H:%M:%S.000000Z", time.gmtime())
+        spec = {"holderIdentity": holder, "leaseDurationSeconds": 15, "renewTime": now}
         status, _ = kube.merge(path + "/karpenter-leader-election", {"spec": spec})
-    if status not in (200, 201):
-        sys.exit("lease: %d" % status)
+        if status == 404:
+            spec.update(acquireTime=now, leaseTransitions=0)
+            status, _ = kube.call("POST", path, dict(body, spec=spec))
+        if status not in (200, 201):
+            sys.exit("hold: %d" % status)
+        time.sleep(2)
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["wipe"]:
         wipe(Kube())
-    elif sys.argv[1:2] == ["lease"] and len(sys.argv) == 4:
-        lease(Kube(), sys.argv[2], sys.argv[3])
+    elif sys.argv[1:2] == ["hold"] and len(sys.argv) == 4:
+        hold(Kube(), sys.argv[2], sys.argv[3])
     else:
         sys.exit(__doc__)

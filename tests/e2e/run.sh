@@ -11,7 +11,7 @@ export ROOT
 OUT=$ROOT/build/e2e
 CASE_SECONDS=${CASE_SECONDS:-300}
 pattern=${1:-.}
-passed=0 failed=0
+passed=0 failed=0 playing=
 # The way to 127.0.0.1 leads through no proxy.
 export no_proxy=127.0.0.1,localhost NO_PROXY=127.0.0.1,localhost PYTHONDONTWRITEBYTECODE=1
 # shellcheck source=tests/e2e/cp.sh
@@ -25,6 +25,8 @@ PATH=$CP_BIN:$PATH
 export CP_BIN
 
 finish() {
+    trap '' INT TERM HUP
+    [ -z "$playing" ] || kill "$playing" 2>/dev/null
     cp_down
     exit "$1"
 }
@@ -49,7 +51,11 @@ play() { # FILE
     export LOG_DIR=$OUT/$name
     rm -rf "$LOG_DIR"
     mkdir -p "$LOG_DIR"
-    timeout --foreground -k 5 "$CASE_SECONDS" bash "$ROOT/tests/e2e/case.sh" "$1" >"$LOG_DIR/out" 2>&1 8>&- || rc=$?
+    # In the background, so that a signal need not wait for the case's end.
+    timeout -k 5 "$CASE_SECONDS" bash "$ROOT/tests/e2e/case.sh" "$1" >"$LOG_DIR/out" 2>&1 8>&- &
+    playing=$!
+    wait $playing || rc=$?
+    playing=
     # What a failed case left, for whoever reads its logs.
     [ $rc = 0 ] || kubectl get nodes,nodeclaims,nodepools,ec2nodeclasses,pods,leases,events -A -o yaml >"$LOG_DIR/objects.yaml" 2>&1
     if ! between_cases >>"$LOG_DIR/out" 2>&1; then
@@ -73,7 +79,7 @@ if ! cp_up "$OUT/cp"; then
 fi
 export CP API_PORT
 for case in "$ROOT"/tests/e2e/cases/*.sh; do
-    [[ $(basename "$case") =~ $pattern ]] || continue
+    [[ $(basename "$case" .sh) =~ $pattern ]] || continue
     play "$case"
 done
 echo "$passed passed, $failed failed"

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Proves the layering: every archive of a plain build may leave undefined only what its layer may
 # use, and every file may include only what its layer may see.   usage: check.sh BUILD
+# The lists below are read through ${!uses} and ${!forbid}.
+# shellcheck disable=SC2034
 set -uo pipefail
 build=$1
 bad=0

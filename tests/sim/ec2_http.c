@@ -57,8 +57,7 @@ struct ec2_http {
     bool closing;
 };
 
-/* ---- driving libmicrohttpd
- * ----------------------------------------------------------------------------- */
+/* ---- driving libmicrohttpd ------------------------------------------------------------------ */
 
 static void run(void *arg)
 {
@@ -84,8 +83,7 @@ static void run_soon(struct ec2_http *h)
     }
 }
 
-/* ---- answers
- * -------------------------------------------------------------------------------------------- */
+/* ---- answers -------------------------------------------------------------------------------- */
 
 static void take(struct request *r, int status, const char *type, const char *body, size_t n)
 {
@@ -187,8 +185,7 @@ static void on_answer(void *arg, const struct aws_resp *resp)
     }
 }
 
-/* ---- requests
- * ------------------------------------------------------------------------------------------- */
+/* ---- requests ------------------------------------------------------------------------------- */
 
 struct header_list {
     struct sigv4_header v[SIGV4_HEADERS_MAX];
@@ -309,8 +306,7 @@ static void serve(struct request *r, char *path, const char *query)
     r->call = p->request(p->ctx, &req, on_answer, r);
 }
 
-/* ---- /_control
- * ------------------------------------------------------------------------------------------ */
+/* ---- /_control ------------------------------------------------------------------------------ */
 
 static void control_post(struct request *r, const char *what)
 {
@@ -344,8 +340,7 @@ static void control(struct request *r, const char *what)
     }
 }
 
-/* ---- libmicrohttpd's callbacks
- * ---------------------------------------------------------------------------- */
+/* ---- libmicrohttpd's callbacks -------------------------------------------------------------- */
 
 static void *on_uri(void *cls, const char *uri, struct MHD_Connection *con)
 {
@@ -431,9 +426,7 @@ static enum MHD_Result on_request(void *cls UNUSED, struct MHD_Connection *con,
     return send_answer(r);
 }
 
-/* ---- life
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- life ----------------------------------------------------------------------------------- */
 
 /* "127.0.0.1:8080" or "[::1]:0", loopback only. */
 static int read_address(const char *text, struct sockaddr_storage *ret, socklen_t *ret_n,

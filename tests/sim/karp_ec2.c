@@ -65,9 +65,7 @@ static const char usage[] =
     "  --hide D                    0s, describes miss instances younger than this\n"
     "  --quiet                     say nothing on standard error\n";
 
-/* ---- flags
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- flags ---------------------------------------------------------------------------------- */
 
 enum flag {
     F_HELP = 1,
@@ -223,9 +221,7 @@ static int read_flags(struct flags *f, int argc, char **argv, struct err *reterr
     return 0;
 }
 
-/* ---- hooks
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- hooks ---------------------------------------------------------------------------------- */
 
 static void note(void *ctx, const char *text)
 {
@@ -257,9 +253,7 @@ static void on_signal(void *arg, int signo UNUSED)
     loop_stop(arg);
 }
 
-/* ---- start
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- start ---------------------------------------------------------------------------------- */
 
 /* The cluster is the kubeconfig's: what user data must lead to. */
 static int connect_cluster(struct server *s, struct err *reterr)

@@ -9,7 +9,7 @@
 #define KARP_TESTS_CLOUDRIG_H
 
 #include "agent/cloud/cloud_int.h"
-#include "agent/gate.h"
+#include "agent/work/gate.h"
 #include "common/base/jsonx.h"
 #include "common/kube/events.h"
 #include "unit.h"
@@ -32,7 +32,8 @@ struct rig {
     size_t n_objects;
     int64_t version;
     size_t answered; /* of the fake's calls */
-    size_t patches;
+    size_t patches, deletes;
+    unsigned refuse_patches; /* so many are answered with a conflict */
 };
 
 /* ---- the API server ----------------------------------------------------------------------------
@@ -77,7 +78,7 @@ static inline void rig_put(struct rig *r, json_t *o)
 static inline json_t *rig_at(struct rig *r, const char *path)
 {
     char name[256];
-    static const char *const kinds[] = {"/ec2nodeclasses/", "/nodeclaims/"};
+    static const char *const kinds[] = {"/ec2nodeclasses/", "/nodeclaims/", "/nodes/"};
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
         const char *at = strstr(path, kinds[i]);
         if (at) {
@@ -105,9 +106,38 @@ static inline json_t *rig_list(struct rig *r, const char *path)
     return json_pack("{s:{s:s}, s:o}", "metadata", "resourceVersion", rv, "items", items);
 }
 
+static inline void rig_delete(struct rig *r, const char *name)
+{
+    for (size_t i = 0; i < r->n_objects; i++) {
+        json_t *o = r->objects[i];
+        if (!str_eq(jsonx_str(o, "metadata.name"), name)) {
+            continue;
+        }
+        jsonx_set_new(o, "metadata.deletionTimestamp", json_string("2026-01-05T09:30:00Z"));
+        rig_store(r, o);
+        if (json_array_size(jsonx_arr(o, "metadata.finalizers")) == 0) {
+            r->objects[i] = r->objects[--r->n_objects];
+            json_decref(o);
+        }
+        return;
+    }
+}
+
 static inline void rig_answer(struct rig *r, struct fake_call *c)
 {
     json_t *o = rig_at(r, c->path);
+    if (str_eq(c->method, "PATCH") && r->refuse_patches > 0) {
+        r->refuse_patches--;
+        fake_answer(c, 409, ERR_CONFLICT, NULL);
+        return;
+    }
+    if (str_eq(c->method, "DELETE") && o) {
+        json_t *body = json_deep_copy(o);
+        r->deletes++;
+        rig_delete(r, jsonx_str(body, "metadata.name"));
+        fake_answer(c, 200, ERR_NONE, body);
+        return;
+    }
     if (str_eq(c->method, "PATCH") && o) {
         r->patches++;
         jsonx_merge_patch(o, c->body);

@@ -7,11 +7,12 @@
 #ifndef KARP_TESTS_FAKEAGENT_H
 #define KARP_TESTS_FAKEAGENT_H
 
-#include "agent/metrics.h"
 #include "agent/runtime.h"
+#include "agent/work/metrics.h"
 #include "common/base/alloc.h"
 #include "common/base/str.h"
 #include "common/kube/decode.h"
+#include "unit.h"
 
 #define FAKE_CALLS_MAX 256
 #define FAKE_WALL_NS (INT64_C(1767603600) * NS_PER_S) /* 2026-01-05T09:00:00Z */

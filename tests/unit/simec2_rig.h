@@ -190,8 +190,7 @@ static inline const char *rig_tag(const char *xml, const char *tag, size_t nth, 
     return dst;
 }
 
-/* ---- the usual launch
- * ---------------------------------------------------------------------------- */
+/* ---- the usual launch ----------------------------------------------------------------------- */
 
 #define RIG_GOOD_CONFIG                                                                            \
     "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster:\n    name: sim\n"      \

@@ -324,7 +324,7 @@ static const struct {
     {delete_by_name, "Action=DeleteLaunchTemplate" V "&LaunchTemplateName=n%2F1"},
     {delete_by_id, "Action=DeleteLaunchTemplate" V "&LaunchTemplateId=lt-1"},
     {instances_by_id, "Action=DescribeInstances" V "&InstanceId.1=i-1&InstanceId.2=i-2"},
-    {instances_by_filter, "Action=DescribeInstances" V FORM_FILTERS "&MaxResults=1000&NextToken=n"},
+    {instances_by_filter, "Action=DescribeInstances" V FORM_FILTERS "&MaxResults=250&NextToken=n"},
     {terminate, "Action=TerminateInstances" V "&InstanceId.1=i-1&InstanceId.2=i-2"},
     {tag, "Action=CreateTags" V "&ResourceId.1=i-1&Tag.1.Key=karpenter.sh%2Fnodepool"
           "&Tag.1.Value=default&Tag.2.Key=Name&Tag.2.Value="},

@@ -316,5 +316,25 @@ START_TEST(test_plan)
 }
 END_TEST
 
+/* A node whose instance is terminating neither counts nor uses the budget up. */
+START_TEST(test_terminating_instance_is_not_counted)
+{
+    static const struct budget one[] = {{"1", 0, NULL, DURATION_ABSENT}};
+    struct fix *f = fix_new();
+    struct nodepool *np = fix_pool(f, "main", "");
+    np->budgets = one;
+    np->n_budgets = 1;
+    fix_claim_of(f, fix_node(f, "n1", "main", ""), "main");
+    struct nodeclaim *nc = fix_claim_of(f, fix_node(f, "n2", "main", ""), "main");
+    nc->m.deleted_ns = FIX_NOW;
+    struct candidate_in in = {.snap = fix_snapshot(f)};
+    ck_assert_uint_eq(candidate_empty_plan(&f->a, &in).n, 0);
+    fix_condition(f, &nc->conditions, "InstanceTerminating");
+    in.snap = fix_snapshot(f);
+    ck_assert_uint_eq(candidate_empty_plan(&f->a, &in).n, 1);
+    fix_done(f);
+}
+END_TEST
+
 UNIT_MAIN("candidate", UNIT_CASES(test_gates, gates), UNIT_CASES(test_consolidatable_at, at_rows),
-          UNIT_TEST(test_plan))
+          UNIT_TEST(test_plan), UNIT_TEST(test_terminating_instance_is_not_counted))

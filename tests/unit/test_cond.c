@@ -1,7 +1,7 @@
 /* test_cond.c - conditions as they are written, and the root derived from them. */
 #include "unit.h"
 
-#include "agent/cond.h"
+#include "agent/work/cond.h"
 #include "common/base/alloc.h"
 #include "common/base/jsonx.h"
 
@@ -130,7 +130,7 @@ END_TEST
 START_TEST(many)
 {
     struct condition v[COND_MAX + 10];
-    char names[COND_MAX + 10][8];
+    char names[COND_MAX + 10][16];
     for (int i = 0; i < COND_MAX + 10; i++) {
         snprintf(names[i], sizeof(names[i]), "C%d", i);
         v[i] = (struct condition){names[i], "R", "", STATUS_TRUE, T0, 0};

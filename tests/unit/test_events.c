@@ -237,24 +237,46 @@ START_TEST(in_flight)
 }
 END_TEST
 
+/* Told within a day; answered at once, with the request forgotten. */
+static size_t told(const char *message)
+{
+    size_t before = f.n;
+    f.now_ns += 100 * NS_PER_MS;
+    events_post(f.e, &pod, false, "R", NULL, 24 * NS_PER_H, "%s", message);
+    size_t n = f.n - before;
+    while (f.n > before) {
+        answer(f.n - 1, ERR_NONE);
+        json_decref(f.sent[--f.n].body);
+    }
+    return n;
+}
+
 START_TEST(forgets_the_oldest)
 {
     begin();
+    char text[32];
     for (unsigned i = 0; i < EVENTS_KEYS_MAX; i++) {
-        events_normal(f.e, &pod, "R", "message %u", i); /* most are limited, all are remembered */
+        snprintf(text, sizeof(text), "message %u", i);
+        ck_assert_uint_eq(told(text), 1);
     }
-    for (size_t i = 0; i < f.n; i++) {
-        answer(i, ERR_NONE);
+    ck_assert_uint_eq(told("message 0"), 0); /* heard of again: now the newest */
+    ck_assert_uint_eq(told("one more"), 1);  /* pushes out message 1 */
+    ck_assert_uint_eq(told("message 0"), 0);
+    ck_assert_uint_eq(told("message 1"), 1);
+    end();
+}
+END_TEST
+
+/* Thousands that find no room in the bucket do not push out what was told. */
+START_TEST(limited_are_not_remembered)
+{
+    begin();
+    ck_assert_uint_eq(told("said"), 1);
+    for (unsigned i = 0; i < 3 * EVENTS_KEYS_MAX; i++) {
+        events_normal(f.e, &pod, "R", "message %u", i);
     }
     f.now_ns += 60 * NS_PER_S;
-    size_t n = f.n;
-    events_normal(f.e, &pod, "R", "message 0"); /* heard of again: now the newest */
-    ck_assert_uint_eq(f.n, n);
-    events_normal(f.e, &pod, "R", "one more"); /* pushes out message 1 */
-    events_normal(f.e, &pod, "R", "message 0");
-    ck_assert_uint_eq(f.n, n + 1);
-    events_normal(f.e, &pod, "R", "message 1");
-    ck_assert_uint_eq(f.n, n + 2);
+    ck_assert_uint_eq(told("said"), 0);
     end();
 }
 END_TEST
@@ -308,5 +330,5 @@ END_TEST
 
 UNIT_MAIN("events", UNIT_TEST(event_object), UNIT_CASES(dedupe_row, dedupe_rows),
           UNIT_TEST(counted_up), UNIT_TEST(limited), UNIT_TEST(in_flight),
-          UNIT_TEST(forgets_the_oldest), UNIT_TEST(message_is_cut), UNIT_TEST(long_name),
-          UNIT_TEST(switched_off))
+          UNIT_TEST(forgets_the_oldest), UNIT_TEST(limited_are_not_remembered),
+          UNIT_TEST(message_is_cut), UNIT_TEST(long_name), UNIT_TEST(switched_off))

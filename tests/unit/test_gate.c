@@ -1,7 +1,8 @@
 /* test_gate.c - the fence: which calls pass when, and what a refused one hears. */
 #include "unit.h"
 
-#include "agent/gate.h"
+#include "agent/work/gate.h"
+#include "common/base/timefmt.h"
 #include "fakeagent.h"
 
 struct heard {
@@ -130,6 +131,40 @@ START_TEST(closed_at_first)
 }
 END_TEST
 
+/* The clock is set by `jump` s, then the server creates something with a creation time `ahead` s
+ * before our clock (0: it creates nothing), then `wait` s pass; the skew that is known then. */
+static const struct {
+    int jump, ahead, wait, skew;
+} skew_rows[] = {
+    {0, 0, 0, 0},      {3600, 0, 0, 3600},      {-3600, 0, 60, -3600},
+    {3600, 0, 601, 0}, /* nothing says that it was wrong */
+    {0, 90, 0, 90},    {0, 90, 1000, 90},       {0, -90, 0, -90},
+    {0, 1, 0, 0},      {3600, 3600, 700, 3600},
+};
+
+START_TEST(skew)
+{
+    struct fake *f = fake_new();
+    struct gate *g = gate_new(&f->rt, &f->kube, &f->aws);
+    struct heard h = {0};
+    set_state(f, g, NO_ELECTION);
+    f->wall_shift_ns = skew_rows[_i].jump * NS_PER_S;
+    gate_clock_skew_ns(g);
+    if (skew_rows[_i].ahead) {
+        char at[TIMEFMT_TEXT];
+        timefmt_rfc3339(fake_wall(f) - skew_rows[_i].ahead * NS_PER_S, at);
+        ask(g, "POST", NULL, NULL, &h);
+        fake_answer(&f->calls[0], 201, ERR_NONE,
+                    json_pack("{s:{s:s}}", "metadata", "creationTimestamp", at));
+    }
+    fake_run(f, skew_rows[_i].wait * NS_PER_S);
+    int64_t wrong_ns = gate_clock_skew_ns(g) - skew_rows[_i].skew * NS_PER_S;
+    ck_assert(wrong_ns > -NS_PER_S && wrong_ns < NS_PER_S);
+    gate_free(g);
+    fake_free(f);
+}
+END_TEST
+
 /* Which answers are shown to the observer. */
 static const struct {
     const char *method;
@@ -193,4 +228,4 @@ START_TEST(cancels)
 END_TEST
 
 UNIT_MAIN("gate", UNIT_CASES(passes, pass_rows), UNIT_TEST(closed_at_first),
-          UNIT_CASES(observes, observe_rows), UNIT_TEST(cancels))
+          UNIT_CASES(skew, skew_rows), UNIT_CASES(observes, observe_rows), UNIT_TEST(cancels))

@@ -1,8 +1,8 @@
 /* test_intents.c - planned pods: until when they count, and what ends an intent. */
 #include "unit.h"
 
-#include "agent/intents.h"
-#include "agent/store.h"
+#include "agent/store/intents.h"
+#include "agent/store/store.h"
 #include "common/base/jsonx.h"
 #include "fakeagent.h"
 
@@ -115,4 +115,27 @@ START_TEST(ends)
 }
 END_TEST
 
-UNIT_MAIN("intents", UNIT_CASES(ends, rows))
+/* Others that are planned for the same target later do not prolong a pod's window. */
+START_TEST(each_its_own)
+{
+    struct rig r = {.f = fake_new()};
+    r.s = r.f->rt.store = store_new(&r.f->rt);
+    r.it = r.f->rt.intents = intents_new(&r.f->rt);
+    put(&r, claim(true, false));
+    put(&r, pod("p1", ""));
+    const struct pod *p = store_pod(r.s, "default", "p");
+    intents_put(r.it, "c", "default/p", "p1");
+    for (int i = 0; i < 3; i++) {
+        ck_assert(intents_planned(r.it, p) == (i < 2));
+        intents_put(r.it, "c", "default/other", "p9");
+        intents_expected(r.it, "c");
+        fake_run(r.f, 10 * NS_PER_S);
+    }
+    ck_assert_uint_eq(intents_expected(r.it, "c"), 0); /* the other pod is not there */
+    intents_free(r.it);
+    store_free(r.s);
+    fake_free(r.f);
+}
+END_TEST
+
+UNIT_MAIN("intents", UNIT_CASES(ends, rows), UNIT_TEST(each_its_own))

@@ -110,8 +110,7 @@ START_TEST(plan_is)
 }
 END_TEST
 
-/* ---- names and codes
- * ------------------------------------------------------------------------------ */
+/* ---- names and codes ------------------------------------------------------------------------- */
 
 START_TEST(tokens)
 {
@@ -173,8 +172,7 @@ START_TEST(instance_id)
 }
 END_TEST
 
-/* ---- against EC2
- * ----------------------------------------------------------------------------------- */
+/* ---- against EC2 ----------------------------------------------------------------------------- */
 
 struct outcome {
     unsigned n;
@@ -422,8 +420,7 @@ START_TEST(stock_out_ends)
 }
 END_TEST
 
-/* ---- instances
- * -------------------------------------------------------------------------------------- */
+/* ---- instances ------------------------------------------------------------------------------- */
 
 struct seen {
     unsigned n;
@@ -495,6 +492,38 @@ START_TEST(instances)
 }
 END_TEST
 
+/* Questions of one moment share a call; an unknown id spoils nothing for the others. */
+START_TEST(by_ids)
+{
+    struct rig r;
+    struct outcome o[2] = {{.n = 0}};
+    struct seen got[3] = {{.n = 0}}, ended[3] = {{.n = 0}};
+    rig_ready(&r, NULL);
+    const struct nodeclaim *nc = put_claim(&r, NULL);
+    for (int i = 0; i < 2; i++) {
+        cloud_launch(r.cloud, nc, i + 1, on_launch, &o[i]);
+    }
+    rig_run(&r, 5 * NS_PER_S);
+    const char *names[] = {o[0].id, "i-0123456789abcdef0", o[1].id};
+    for (int i = 0; i < 3; i++) {
+        cloud_get(r.cloud, names[i], on_list, &got[i]);
+    }
+    rig_run(&r, NS_PER_S);
+    ck_assert_uint_eq(simec2_calls(r.ec2, "ec2", "DescribeInstances"), 1);
+    for (int i = 0; i < 3; i++) {
+        ck_assert(got[i].n == 1 && got[i].kind == ERR_NONE && got[i].found == (i != 1));
+        ck_assert(i == 1 || str_eq(got[i].id, names[i]));
+        cloud_terminate(r.cloud, names[i], on_done, &ended[i]);
+    }
+    rig_run(&r, NS_PER_S);
+    ck_assert_uint_eq(simec2_calls(r.ec2, "ec2", "TerminateInstances"), 4);
+    for (int i = 0; i < 3; i++) {
+        ck_assert(ended[i].n == 1 && ended[i].kind == (i == 1 ? ERR_NOT_FOUND : ERR_NONE));
+    }
+    rig_done(&r);
+}
+END_TEST
+
 /* What EC2 does not show yet is not gone. */
 START_TEST(young_instances)
 {
@@ -556,5 +585,5 @@ END_TEST
 UNIT_MAIN("launch", UNIT_CASES(plan_is, plans), UNIT_TEST(tokens), UNIT_CASES(reason_is, reasons),
           UNIT_CASES(instance_id, ids), UNIT_CASES(launch_gives, launches),
           UNIT_TEST(same_attempt_same_instance), UNIT_TEST(stock_out_ends), UNIT_TEST(instances),
-          UNIT_TEST(young_instances), UNIT_TEST(failing_calls),
+          UNIT_TEST(by_ids), UNIT_TEST(young_instances), UNIT_TEST(failing_calls),
           UNIT_CASES(dies_in_between, moments))

@@ -1,9 +1,9 @@
 /* test_lease.c - leader election and stand-by against a scripted API server. */
 #include "unit.h"
 
-#include "agent/gate.h"
-#include "agent/lease.h"
-#include "agent/standby.h"
+#include "agent/lead/lease.h"
+#include "agent/lead/standby.h"
+#include "agent/work/gate.h"
 #include "common/base/jsonx.h"
 #include "common/base/timefmt.h"
 #include "fakeagent.h"

@@ -1,4 +1,4 @@
-#include "agent/metrics.h"
+#include "agent/work/metrics.h"
 #include "common/base/str.h"
 #include "unit.h"
 
@@ -40,6 +40,51 @@ START_TEST(page)
 }
 END_TEST
 
+static void extra(void *ctx, struct buf *out)
+{
+    metrics_put_head(out, ctx, "Made up.", METRIC_GAUGE);
+    buf_printf(out, "%s{", (const char *)ctx);
+    metrics_put_label(out, "a", "1");
+    metrics_put_label(out, "b", "\"2\"");
+    buf_puts(out, "} 3\n");
+}
+
+/* Summaries show quantiles of the newest observations; pages follow the families. */
+START_TEST(summary_and_page)
+{
+    struct metrics *m = metrics_new();
+    struct metric_family *s =
+        metrics_family(m, "s", "Times.", METRIC_SUMMARY, LABELS("pool"), NULL, 0);
+    char name[] = "x";
+    metrics_page(m, extra, name);
+    metric_observe(s, LABELS("gone"), 5);
+    for (int i = 0; i < METRICS_SUMMARY_LAST + 101; i++) {
+        metric_observe(s, LABELS("p"), i < METRICS_SUMMARY_LAST ? 1e6 : 100 - (i - 256));
+    }
+    for (int i = 0; i < METRICS_SUMMARY_LAST - 101; i++) {
+        metric_observe(s, LABELS("p"), 50);
+    }
+    metric_forget(s, "pool", "gone");
+    metric_forget(s, "other", "p");
+    AUTO_BUF struct buf out;
+    buf_init(&out, 1u << 16);
+    metrics_render(m, &out);
+    ck_assert_msg(str_starts(out.p, "# HELP s Times.\n# TYPE s summary\n"
+                                    "s{pool=\"p\",quantile=\"0\"} 0\n"
+                                    "s{pool=\"p\",quantile=\"0.5\"} 50\n"
+                                    "s{pool=\"p\",quantile=\"0.9\"} 74\n"
+                                    "s{pool=\"p\",quantile=\"0.99\"} 97\n"
+                                    "s{pool=\"p\",quantile=\"1\"} 100\n"
+                                    "s_sum{pool=\"p\"} 256012800\n"
+                                    "s_count{pool=\"p\"} 512\n"
+                                    "# HELP x Made up.\n# TYPE x gauge\n"
+                                    "x{a=\"1\",b=\"\\\"2\\\"\"} 3\n"),
+                  "%s", out.p);
+    ck_assert(metrics_sum(m, "s", NULL) == 512);
+    metrics_free(m);
+}
+END_TEST
+
 START_TEST(full_family_drops)
 {
     struct metrics *m = metrics_new();
@@ -60,4 +105,4 @@ START_TEST(full_family_drops)
 }
 END_TEST
 
-UNIT_MAIN("metrics", UNIT_TEST(page), UNIT_TEST(full_family_drops))
+UNIT_MAIN("metrics", UNIT_TEST(page), UNIT_TEST(summary_and_page), UNIT_TEST(full_family_drops))

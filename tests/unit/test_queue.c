@@ -1,7 +1,7 @@
 /* test_queue.c - work queues: order, back-off, one look at a time. */
 #include "unit.h"
 
-#include "agent/queue.h"
+#include "agent/work/queue.h"
 #include "fakeagent.h"
 
 struct probe {
@@ -172,6 +172,25 @@ START_TEST(done)
 }
 END_TEST
 
+/* What the handler wanted after its success does not undo the back-off of its failure. */
+START_TEST(failure_keeps_its_backoff)
+{
+    struct probe p = begin();
+    queue_of(&p);
+    p.verdict = QUEUE_BUSY;
+    p.again = "a";
+    queue_add(p.q, "a");
+    fake_run(p.f, 0);
+    queue_done(p.q, "a", QUEUE_FAIL, 0);
+    ck_assert_int_ge(timers_next_ns(&p.f->rt.timers) - p.f->now_ns, 800 * NS_PER_MS);
+    p.again = "a";
+    fake_run(p.f, 2 * NS_PER_S);
+    queue_done(p.q, "a", QUEUE_OK, 0);
+    ck_assert_int_le(timers_next_ns(&p.f->rt.timers) - p.f->now_ns, 0);
+    end(&p);
+}
+END_TEST
+
 START_TEST(handler_adds_itself)
 {
     struct probe p = begin();
@@ -216,5 +235,5 @@ START_TEST(attached)
 END_TEST
 
 UNIT_MAIN("queue", UNIT_CASES(order, order_rows), UNIT_TEST(busy_collects), UNIT_TEST(backoff),
-          UNIT_CASES(done, done_rows), UNIT_TEST(handler_adds_itself), UNIT_TEST(done_from_within),
-          UNIT_TEST(attached))
+          UNIT_CASES(done, done_rows), UNIT_TEST(failure_keeps_its_backoff),
+          UNIT_TEST(handler_adds_itself), UNIT_TEST(done_from_within), UNIT_TEST(attached))

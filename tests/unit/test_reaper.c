@@ -1,8 +1,8 @@
 /* test_reaper.c - "gone" needs proof: two answers by id, and none that may only be early. */
 #include "unit.h"
 
+#include "agent/claim/reaper.h"
 #include "agent/cloud/cloud.h"
-#include "agent/reaper.h"
 #include "fakeagent.h"
 
 /* EC2 as a script: each call takes the next letter.

@@ -1,7 +1,7 @@
 /* test_render.c - model to JSON: requirements, resources, taints, finalizers. */
 #include "unit.h"
 
-#include "agent/render.h"
+#include "agent/work/render.h"
 #include "common/base/alloc.h"
 #include "common/base/jsonx.h"
 #include "common/core/labels.h"

@@ -1,4 +1,5 @@
-/* Virtual time, and that a whole world is a function of its seed; see tests/sim/kube/vclock.h, world.h
+/* Virtual time, and that a whole world is a function of its seed; see tests/sim/kube/vclock.h,
+ * world.h
  */
 #include "common/base/buf.h"
 #include "common/base/hash.h"

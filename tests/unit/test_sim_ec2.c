@@ -1,8 +1,7 @@
 /* test_sim_ec2 - fleets, tokens, life cycle and calls about instances of the simulated cloud. */
 #include "simec2_rig.h"
 
-/* ---- allocation
- * ---------------------------------------------------------------------------------- */
+/* ---- allocation ----------------------------------------------------------------------------- */
 
 static const struct alloc_row {
     const char *name, *step, *kind;
@@ -110,8 +109,7 @@ START_TEST(fleet_allocation)
 }
 END_TEST
 
-/* ---- refusals of whole calls
- * ---------------------------------------------------------------------- */
+/* ---- refusals of whole calls ---------------------------------------------------------------- */
 
 #define FLEET "Type=instant&TargetCapacitySpecification.TotalTargetCapacity=1&"
 #define LT1 "LaunchTemplateConfigs.1.LaunchTemplateSpecification.LaunchTemplateName=lt1&"
@@ -234,8 +232,7 @@ START_TEST(version_and_action_are_checked)
 }
 END_TEST
 
-/* ---- tokens
- * ---------------------------------------------------------------------------------------- */
+/* ---- tokens --------------------------------------------------------------------------------- */
 
 START_TEST(token_replay)
 {
@@ -283,8 +280,7 @@ START_TEST(token_of_an_empty_fleet)
 }
 END_TEST
 
-/* ---- life
- * ------------------------------------------------------------------------------------------- */
+/* ---- life ----------------------------------------------------------------------------------- */
 
 static enum simec2_state state_of(const struct rig *r, size_t i)
 {

@@ -139,8 +139,7 @@ START_TEST(parts_are_merged)
 }
 END_TEST
 
-/* ---- the Node
- * --------------------------------------------------------------------------------------- */
+/* ---- the Node ------------------------------------------------------------------------------- */
 
 /* The Node of one instance of the type, or NULL and why. */
 static json_t *boot_one(struct rig *r, const char *type, const char *config)
@@ -231,8 +230,7 @@ START_TEST(amounts)
 }
 END_TEST
 
-/* ---- instances that never join
- * ------------------------------------------------------------------------ */
+/* ---- instances that never join -------------------------------------------------------------- */
 
 #define WITH(name, ep, ca, cidr)                                                                   \
     HEAD "  cluster: {name: " name ", apiServerEndpoint: \"" ep "\", certificateAuthority: " ca    \

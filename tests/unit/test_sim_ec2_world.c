@@ -1,8 +1,7 @@
 /* test_sim_ec2_world - the other services, the queue, faults, ports and steps of the cloud. */
 #include "simec2_rig.h"
 
-/* ---- JSON services
- * --------------------------------------------------------------------------------- */
+/* ---- JSON services -------------------------------------------------------------------------- */
 
 static const struct service_row {
     const char *service, *action, *body;
@@ -205,8 +204,7 @@ START_TEST(price_list)
 }
 END_TEST
 
-/* ---- queue
- * ------------------------------------------------------------------------------------------- */
+/* ---- queue ---------------------------------------------------------------------------------- */
 
 #define RECEIVE                                                                                    \
     "{\"QueueUrl\": \"https://x/1/sim\", \"MaxNumberOfMessages\": 10, \"VisibilityTimeout\": 20, " \
@@ -284,8 +282,7 @@ START_TEST(interruption)
 }
 END_TEST
 
-/* ---- faults
- * ------------------------------------------------------------------------------------------ */
+/* ---- faults --------------------------------------------------------------------------------- */
 
 static const struct fault_row {
     const char *step;
@@ -348,8 +345,7 @@ START_TEST(cut_answers)
 }
 END_TEST
 
-/* ---- ports
- * ------------------------------------------------------------------------------------------- */
+/* ---- ports ---------------------------------------------------------------------------------- */
 
 START_TEST(cancel_and_close)
 {
@@ -401,8 +397,7 @@ START_TEST(port_outlives_the_cloud)
 }
 END_TEST
 
-/* ---- steps
- * ------------------------------------------------------------------------------------------- */
+/* ---- steps ---------------------------------------------------------------------------------- */
 
 static const struct step_row {
     const char *json, *why; /* NULL: fine */

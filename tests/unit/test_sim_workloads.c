@@ -85,7 +85,7 @@ START_TEST(reads_victims)
 }
 END_TEST
 
-/* seed-scenarios.md: with 15 + 5 pods, 20 -> 10 leaves 5 + 5; 7 + 3 becomes 2 + 3. */
+/* With 15 + 5 pods, 20 -> 10 leaves 5 + 5; 7 + 3 becomes 2 + 3. */
 struct scale_in_row {
     int large, small, after;
     size_t left_large, left_small;

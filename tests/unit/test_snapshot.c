@@ -152,6 +152,28 @@ START_TEST(test_planned_claim)
 }
 END_TEST
 
+/* Extended resources, too, are filled from the claim only where the node is silent. */
+START_TEST(test_extended_resources_filled)
+{
+    struct fix *f = fix_new();
+    fix_pool(f, "main", "");
+    struct node *n = fix_node(f, "n1", "", "karpenter.sh/registered=true");
+    struct nodeclaim *nc = fix_claim_of(f, n, "main");
+    const struct res_ext own[] = {{fix_sym(f, "example.com/a"), 3}};
+    const struct res_ext told[] = {{fix_sym(f, "example.com/a"), 5},
+                                   {fix_sym(f, "example.com/b"), 2}};
+    n->allocatable.ext = own;
+    n->allocatable.n_ext = 1;
+    nc->allocatable.ext = told;
+    nc->allocatable.n_ext = 2;
+    const struct snapshot_node *got = &fix_snapshot(f)->nodes[0];
+    ck_assert(!got->initialized);
+    ck_assert_int_eq(resources_get_ext(&got->allocatable, own[0].name), 3);
+    ck_assert_int_eq(resources_get_ext(&got->free, told[1].name), 2);
+    fix_done(f);
+}
+END_TEST
+
 static const struct host_port fixed_port = {9100, 0, ""};
 
 /* A DaemonSet that came after the claim was planned: it takes what it takes, its host port too, and
@@ -390,6 +412,64 @@ START_TEST(test_order)
 }
 END_TEST
 
+/* Pods that the last decision did not get to go before others of their priority. */
+START_TEST(test_first)
+{
+    struct fix *f = fix_new();
+    struct pod_class *small = fix_class(f, 100, 100), *large = fix_class(f, 900, 100);
+    struct pod_class *urgent = fix_class(f, 50, 100);
+    urgent->priority = 7;
+    const char *first[] = {"uid-other", "uid-small"};
+    fix_pod(f, large, "large");
+    fix_pod(f, small, "small");
+    fix_pod(f, urgent, "urgent");
+    f->in.first = first;
+    f->in.n_first = 2;
+    const struct snapshot *s = fix_snapshot(f);
+    ck_assert_str_eq(s->pods[0]->m.name, "urgent");
+    ck_assert_str_eq(s->pods[1]->m.name, "small");
+    ck_assert_str_eq(s->pods[2]->m.name, "large");
+    fix_done(f);
+}
+END_TEST
+
+/* What counts where it is: not what is over, what is to be moved, or what lies on no node. */
+START_TEST(test_bound)
+{
+    struct fix *f = fix_new();
+    struct pod_class *cls = fix_class(f, 100, 100);
+    fix_node(f, "n1", "", "");
+    struct node *leaving = fix_node(f, "n2", "", "");
+    leaving->m.deleted_ns = FIX_NOW;
+    const char *const names[] = {"stays", "over", "moved", "lost"};
+    const char *const nodes[] = {"n1", "n1", "n2", "n3"};
+    const struct pod *bound[4];
+    struct pod *moved = NULL;
+    for (int i = 0; i < 4; i++) {
+        struct pod *p = fix_pod(f, cls, names[i]);
+        p->node_name = nodes[i];
+        p->phase = i == 1 ? POD_SUCCEEDED : POD_RUNNING;
+        moved = i == 2 ? p : moved;
+        bound[i] = p;
+    }
+    f->pods[0] = moved;
+    struct pod *planned = fix_pod(f, cls, "planned");
+    struct snapshot_planned plan[] = {{planned, "n1"}, {planned, "gone"}};
+    f->in.n_pods = 1;
+    f->in.bound = bound;
+    f->in.n_bound = 4;
+    f->in.planned = plan;
+    f->in.n_planned = 2;
+    const struct snapshot *s = fix_snapshot(f);
+    ck_assert_uint_eq(s->n_pods, 1);
+    ck_assert_uint_eq(s->n_bound, 2);
+    ck_assert_str_eq(s->bound[0].pod->m.name, "stays");
+    ck_assert_str_eq(s->bound[1].pod->m.name, "planned");
+    ck_assert_str_eq(s->bound[1].node->name, "n1");
+    fix_done(f);
+}
+END_TEST
+
 START_TEST(test_empty)
 {
     struct fix *f = fix_new();
@@ -403,6 +483,7 @@ END_TEST
 
 UNIT_MAIN("snapshot", UNIT_CASES(test_join, join_rows), UNIT_TEST(test_foreign_node),
           UNIT_TEST(test_same_provider_id), UNIT_TEST(test_free), UNIT_TEST(test_planned_claim),
-          UNIT_TEST(test_planned_before_daemonset), UNIT_TEST(test_launched_without_room),
-          UNIT_CASES(test_promises, promises), UNIT_CASES(test_leaving, leave_rows),
-          UNIT_TEST(test_pods), UNIT_TEST(test_order), UNIT_TEST(test_empty))
+          UNIT_TEST(test_extended_resources_filled), UNIT_TEST(test_planned_before_daemonset),
+          UNIT_TEST(test_launched_without_room), UNIT_CASES(test_promises, promises),
+          UNIT_CASES(test_leaving, leave_rows), UNIT_TEST(test_pods), UNIT_TEST(test_order),
+          UNIT_TEST(test_empty), UNIT_TEST(test_first), UNIT_TEST(test_bound))

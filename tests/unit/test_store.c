@@ -1,7 +1,7 @@
 /* test_store.c - the store against a scripted API server: versions, lists, own writes, indexes. */
 #include "unit.h"
 
-#include "agent/store.h"
+#include "agent/store/store.h"
 #include "common/base/jsonx.h"
 #include "fakeagent.h"
 
@@ -12,6 +12,11 @@ static const char *const paths[] = {
     "/apis/karpenter.sh/v1/nodepools?",
     "/apis/karpenter.k8s.aws/v1/ec2nodeclasses?",
     "/apis/apps/v1/daemonsets?",
+    "/api/v1/namespaces?",
+    "/api/v1/persistentvolumeclaims?",
+    "/api/v1/persistentvolumes?",
+    "/apis/storage.k8s.io/v1/storageclasses?",
+    "/apis/storage.k8s.io/v1/csinodes?",
 };
 
 struct rig {
@@ -200,6 +205,27 @@ START_TEST(own_end)
 }
 END_TEST
 
+/* Events that were under way when our patch ended it do not bring it back. */
+START_TEST(own_end_echo)
+{
+    struct rig r = rig_new();
+    sync(&r, NULL, NULL, json_pack("[o]", claim("a", 50, "")));
+    store_subscribe(r.s, STORE_CLAIM, on_change, &r);
+    json_t *o = claim("a", 121, "");
+    jsonx_set_new(o, "metadata.deletionTimestamp", json_string("2026-01-05T09:00:00Z"));
+    jsonx_set_new(o, "metadata.finalizers", json_array());
+    store_observe(r.s, o);
+    json_decref(o);
+    event(&r, STORE_CLAIM, KUBE_MODIFIED, claim("a", 119, ""));
+    event(&r, STORE_CLAIM, KUBE_MODIFIED, claim("a", 120, ""));
+    event(&r, STORE_CLAIM, KUBE_DELETED, claim("a", 122, ""));
+    ck_assert_str_eq(r.changes, "-a ");
+    event(&r, STORE_CLAIM, KUBE_ADDED, claim("a", 123, ""));
+    ck_assert_str_eq(r.changes, "-a +a ");
+    rig_free(&r);
+}
+END_TEST
+
 /* ---- lists -------------------------------------------------------------------------------------
  */
 
@@ -230,6 +256,25 @@ START_TEST(relist)
 }
 END_TEST
 static const int relist_rows[2] = {0, 1};
+
+/* The server was restored from a backup: what it lists counts, though its versions are older. */
+START_TEST(went_back)
+{
+    struct rig r = rig_new();
+    sync(&r, NULL, NULL, json_pack("[o, o]", claim("a", 50, "aws:///a/i-2"), claim("b", 51, "")));
+    break_watch(&r, STORE_CLAIM, ERR_GONE);
+    fake_run(r.f, 60 * NS_PER_S);
+    give_list(&r, STORE_CLAIM, "30", json_pack("[o]", claim("a", 20, "aws:///a/i-1")));
+    fake_run(r.f, 0);
+    ck_assert_int_eq(store_version(&store_claim(r.s, "a")->m), 20);
+    ck_assert_ptr_null(store_claim(r.s, "b"));
+    json_t *own = claim("c", 31, "");
+    store_observe(r.s, own); /* newer than anything that this server has shown */
+    json_decref(own);
+    ck_assert_ptr_nonnull(store_claim(r.s, "c"));
+    rig_free(&r);
+}
+END_TEST
 
 /* One bad object among good ones, kind by kind: does it stay out or come with a problem? */
 static const struct {
@@ -386,6 +431,7 @@ START_TEST(nominations)
 }
 END_TEST
 
-UNIT_MAIN("store", UNIT_CASES(versions, version_rows), UNIT_TEST(own_end),
-          UNIT_CASES(relist, relist_rows), UNIT_CASES(bad_objects, bad_rows), UNIT_TEST(trouble),
-          UNIT_TEST(usage), UNIT_TEST(by_provider_id), UNIT_TEST(frozen), UNIT_TEST(nominations))
+UNIT_MAIN("store", UNIT_CASES(versions, version_rows), UNIT_TEST(own_end), UNIT_TEST(own_end_echo),
+          UNIT_TEST(went_back), UNIT_CASES(relist, relist_rows), UNIT_CASES(bad_objects, bad_rows),
+          UNIT_TEST(trouble), UNIT_TEST(usage), UNIT_TEST(by_provider_id), UNIT_TEST(frozen),
+          UNIT_TEST(nominations))

@@ -214,8 +214,7 @@ START_TEST(one_group)
 }
 END_TEST
 
-/* ---- coming and going
- * -------------------------------------------------------------------------------- */
+/* ---- coming and going ------------------------------------------------------------------------ */
 
 static void on_launch(void *arg, const struct launch_result *r)
 {

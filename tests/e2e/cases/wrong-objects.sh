@@ -10,11 +10,16 @@ agent_start agent
 agent_ready agent
 workload
 pool future spot '' future
-pool bogus spot '- {key: karpenter.sh/capacity-type, operator: In, values: [barter]}' bogus
+pool bogus barter '' bogus
 deployment future 1 1Gi future
 kubectl patch nodepool future --type merge -p '{"spec": {"template": {"spec": {"quantumState": "both"}}}}' >/dev/null
-for spec in '{"template": {"spec": {"requirements": "text", "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}}}}' \
-    '{"template": "text", "limits": [1]}' '"text"' '{"weight": "heavy", "limits": {"cpu": "ten"}, "disruption": {"consolidateAfter": "soon", "budgets": {"a": 1}}, "template": {"metadata": {"labels": {"a": 1}}, "spec": {"expireAfter": 7, "taints": [3], "requirements": [{"key": 1}], "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}}}}'; do
+# Those that lead to our class must be heard of; what leads nowhere is somebody else's.
+ref='"nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}'
+for spec in "{\"template\": {\"spec\": {\"requirements\": \"text\", $ref}}}" \
+    "{\"template\": {\"metadata\": \"text\", \"spec\": {\"requirements\": [], $ref}}, \"limits\": [1]}" \
+    "{\"weight\": \"heavy\", \"limits\": {\"cpu\": \"ten\"}, \"disruption\": {\"consolidateAfter\": \"soon\", \"budgets\": {\"a\": 1}},
+      \"template\": {\"spec\": {\"expireAfter\": 7, \"taints\": [3], \"requirements\": [{\"key\": 1}], $ref}}}" \
+    '{"template": "text"}' '{}'; do
     n=$((${n:-0} + 1))
     echo "{\"apiVersion\": \"karpenter.sh/v1\", \"kind\": \"NodePool\", \"metadata\": {\"name\": \"broken-$n\"}, \"spec\": $spec}" | apply
 done
@@ -24,12 +29,12 @@ expect 30 "running pods beside broken pools" 3 running
 expect 15 "condition UnknownFields" True condition nodepool future UnknownFields
 equal "its message" '*quantumState*' "$(condition nodepool future UnknownFields message)"
 expect 15 "condition ValidationSucceeded" False condition nodepool bogus ValidationSucceeded
-equal "its message" '*barter*' "$(condition nodepool bogus ValidationSucceeded message)"
+equal "its message" '*capacity-type*' "$(condition nodepool bogus ValidationSucceeded message)"
 expect 10 "condition Ready" False condition nodepool bogus Ready
 said() { # POOL: in a condition or in the log
     [ "$(condition nodepool "$1" ValidationSucceeded)" = False ] || [ "$(logged agent -F "$1")" != 0 ] && echo said
 }
-for i in 1 2 3 4; do expect 10 "a word about broken-$i" said said "broken-$i"; done
+for i in 1 2 3; do expect 10 "a word about broken-$i" said said "broken-$i"; done
 
 # A pool with a field that nobody knows launches nothing, and does when the field is gone.
 scale 1 future

@@ -4,9 +4,9 @@
  * It knows no sockets and no Kubernetes. Time comes from the clock and the timers it is given; what
  * a booting instance does is up to the `boot` hook. It is asked through `struct aws_port` (the
  * agent's) in the services' own wire texts, form or JSON in, XML or JSON out; karp-ec2 puts the
- * same port behind HTTP. Facts of the wire: aws-ec2.md §2, §3, §13 (what a stand-in must do).
+ * same port behind HTTP.
  *
- * The world at the start (scenario-format.md): per zone of the region one subnet with 4,000 free
+ * The world at the start: per zone of the region one subnet with 4,000 free
  * addresses, one security group `nodes`, one image per architecture, everything tagged
  * karpenter.sh/discovery=CLUSTER and matched by any other tag too unless a step's `tags` says
  * otherwise; on-demand prices of the built-in us-east-1 table, spot 40% of them in every zone. A
@@ -22,8 +22,8 @@
  *  - Terminated, it is shutting-down (`down` is called), after terminate_ns terminated, and listed
  *    as such for an hour.
  *  - Describes miss instances younger than hide_ns.
- *  - EventBridge's rules of aws-ec2.md §7 exist: every change of an instance's state puts a message
- *    into the queue, a spot interruption two minutes before the end. Messages live 5 minutes.
+ *  - EventBridge's rules of EC2's documentation exist: every change of an instance's state puts a
+ * message into the queue, a spot interruption two minutes before the end. Messages live 5 minutes.
  *
  * Spot is placed price-capacity-optimized as "the cheapest pool that has stock", on-demand lowest
  * price; ties by type, then zone: there is no chance in here at all, so a replay is exact.
@@ -183,6 +183,8 @@ void simec2_free(struct simec2 *e);
  * simec2_port_free closes and frees. Works also when the cloud has been freed before. */
 struct simec2_port *simec2_port_new(struct simec2 *e);
 struct aws_port *simec2_port_aws(struct simec2_port *p);
+/* The process behind the port stands still until then (mono): answers wait for it. */
+void simec2_port_freeze(struct simec2_port *p, int64_t until_ns);
 void simec2_port_free(struct simec2_port *p);
 
 /* ---- the scenario's hand -----------------------------------------------------------------------

@@ -3,69 +3,77 @@
 
 #define FILTER "Filter.#.Name Filter.#.Value.# "
 #define PAGED "MaxResults NextToken "
-#define TAG_SPEC(p)                                                                                \
-    p "TagSpecification.#.ResourceType " p "TagSpecification.#.Tag.#.Key " p                       \
-      "TagSpecification.#.Tag.#.Value "
+#define TAG_SPEC                                                                                   \
+    "TagSpecification.#.ResourceType TagSpecification.#.Tag.#.Key TagSpecification.#.Tag.#.Value "
 
-#define FLEET_CONFIG "LaunchTemplateConfigs.#."
-#define FLEET_LT FLEET_CONFIG "LaunchTemplateSpecification."
-#define FLEET_OV FLEET_CONFIG "Overrides.#."
 static const char create_fleet[] =
     "ClientToken DryRun Type Context "
-    "SpotOptions.AllocationStrategy OnDemandOptions.AllocationStrategy "
+    "SpotOptions.AllocationStrategy "
+    "OnDemandOptions.AllocationStrategy "
     "TargetCapacitySpecification.TotalTargetCapacity "
-    "TargetCapacitySpecification.DefaultTargetCapacityType " //
-    TAG_SPEC("")                                             //
-    FLEET_LT "LaunchTemplateId " FLEET_LT "LaunchTemplateName " FLEET_LT "Version " FLEET_OV
-             "InstanceType " FLEET_OV "SubnetId " FLEET_OV "AvailabilityZone " FLEET_OV
-             "ImageId " FLEET_OV "Priority ";
-
-/* Names of CreateLaunchTemplate's and RunInstances' common part, behind a prefix. */
-#define BDM(p) p "BlockDeviceMapping.#."
-#define NIC(p) p "NetworkInterface.#."
-#define LAUNCH_DATA(p)                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                           \
-    p                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                            \
-        "ImageId " p "InstanceType " p "UserData " p "IamInstanceProfile.Name " p                                                                                                                                                                                                                                                                                                                                                                                                                                                                                \
-        "IamInstanceProfile.Arn " p "Monitoring.Enabled " p "EbsOptimized " p "KeyName " p                                                                                                                                                                                                                                                                                                                                                                                                                                                                       \
-        "SecurityGroupId.# " BDM(p) "DeviceName " BDM(p) "Ebs.DeleteOnTermination " BDM(p) "Ebs."                                                                                                                                                                                                                                                                                                                                                                                                                                                                \
-                                                                                           "Encry"                                                                                                                                                                                                                                                                                                                                                                                                                                                               \
-                                                                                           "pted"                                                                                                                                                                                                                                                                                                                                                                                                                                                                \
-                                                                                           " " BDM(p) "Ebs.Iops " BDM(p) "Ebs.KmsKeyId " BDM(p) "Ebs.SnapshotId " BDM(p) "Ebs.Throughput " BDM(p) "Ebs.VolumeInitializationRate " BDM(p) "Ebs.VolumeSize " BDM(p) "Ebs.VolumeType " NIC(p) "AssociatePublicIpAddress " NIC(p) "DeleteOnTermination " NIC(p) "DeviceIndex " NIC(p) "NetworkCardIndex " NIC(p) "InterfaceType " NIC(p) "SecurityGroupId.# " NIC(p) "SubnetId " NIC(p) "Ipv4PrefixCount " NIC(p) "Ipv6AddressCount " NIC(p) "Ipv6PrefixCount " NIC( \
-                                                                                               p) "PrimaryIpv6 " NIC(p) "ConnectionTrackingSpecification.TcpEstablishedTimeout " NIC(p) "ConnectionTrackingSpecification.UdpStreamTimeout " NIC(p) "ConnectionTrackingSpecification.UdpTimeout " p                                                                                                                                                                                                                                                               \
-                                                                                                                                                                                                                                                   "MetadataOptions.HttpEndpoint " p "MetadataOptions.HttpTokens " p                                                                                                                                                                                                                                             \
-                                                                                                                                                                                                                                                   "MetadataOptions.HttpPutResponseHopLimit " p                                                                                                                                                                                                                                                                  \
-                                                                                                                                                                                                                                                   "MetadataOptions.HttpProtocolIpv6 " p                                                                                                                                                                                                                                                                         \
-                                                                                                                                                                                                                                                   "MetadataOptions.InstanceMetadataTags " p                                                                                                                                                                                                                                                                     \
-                                                                                                                                                                                                                                                   "Placement.Tenancy " p                                                                                                                                                                                                                                                                                        \
-                                                                                                                                                                                                                                                   "Placement.GroupId " p                                                                                                                                                                                                                                                                                        \
-                                                                                                                                                                                                                                                   "Placement.PartitionNumber " p                                                                                                                                                                                                                                                                                \
-                                                                                                                                                                                                                                                   "Placement.AvailabilityZone " p                                                                                                                                                                                                                                                                               \
-                                                                                                                                                                                                                                                   "EnclaveOptions.Enabled " p                                                                                                                                                                                                                                                                                   \
-                                                                                                                                                                                                                                                   "CpuOptions.NestedVirtualization " p                                                                                                                                                                                                                                                                          \
-                                                                                                                                                                                                                                                   "InstanceMarketOptions.MarketType " p                                                                                                                                                                                                                                                                         \
-                                                                                                                                                                                                                                                   "CapacityReservationSpecification."                                                                                                                                                                                                                                                                           \
-                                                                                                                                                                                                                                                   "CapacityReservationPreference " p "CapacityReservationSpecification."                                                                                                                                                                                                                                        \
-                                                                                                                                                                                                                                                   "CapacityReservationTarget.CapacityReservationId " TAG_SPEC(                                                                                                                                                                                                                                                  \
-                                                                                                                                                                                                                                                       p)
-
-static const char create_template[] = "ClientToken DryRun LaunchTemplateName VersionDescription " //
-    TAG_SPEC("") LAUNCH_DATA("LaunchTemplateData.");
+    "TargetCapacitySpecification.DefaultTargetCapacityType "
+    "LaunchTemplateConfigs.#.LaunchTemplateSpecification.LaunchTemplateId "
+    "LaunchTemplateConfigs.#.LaunchTemplateSpecification.LaunchTemplateName "
+    "LaunchTemplateConfigs.#.LaunchTemplateSpecification.Version "
+    "LaunchTemplateConfigs.#.Overrides.#.InstanceType "
+    "LaunchTemplateConfigs.#.Overrides.#.SubnetId "
+    "LaunchTemplateConfigs.#.Overrides.#.AvailabilityZone "
+    "LaunchTemplateConfigs.#.Overrides.#.ImageId "
+    "LaunchTemplateConfigs.#.Overrides.#.Priority " TAG_SPEC;
+static const char create_template[] =
+    "ClientToken DryRun LaunchTemplateName VersionDescription " TAG_SPEC;
 static const char run_instances[] =
     "ClientToken DryRun MinCount MaxCount SubnetId LaunchTemplate.LaunchTemplateName "
-    "LaunchTemplate.LaunchTemplateId LaunchTemplate.Version " LAUNCH_DATA("");
+    "LaunchTemplate.LaunchTemplateId LaunchTemplate.Version ";
+
+const char simec2_launch_params[] =
+    "ImageId InstanceType UserData KeyName EbsOptimized "
+    "IamInstanceProfile.Name IamInstanceProfile.Arn Monitoring.Enabled SecurityGroupId.# "
+    "BlockDeviceMapping.#.DeviceName "
+    "BlockDeviceMapping.#.Ebs.DeleteOnTermination "
+    "BlockDeviceMapping.#.Ebs.Encrypted "
+    "BlockDeviceMapping.#.Ebs.Iops "
+    "BlockDeviceMapping.#.Ebs.KmsKeyId "
+    "BlockDeviceMapping.#.Ebs.SnapshotId "
+    "BlockDeviceMapping.#.Ebs.Throughput "
+    "BlockDeviceMapping.#.Ebs.VolumeInitializationRate "
+    "BlockDeviceMapping.#.Ebs.VolumeSize "
+    "BlockDeviceMapping.#.Ebs.VolumeType "
+    "NetworkInterface.#.AssociatePublicIpAddress "
+    "NetworkInterface.#.DeleteOnTermination "
+    "NetworkInterface.#.DeviceIndex "
+    "NetworkInterface.#.NetworkCardIndex "
+    "NetworkInterface.#.InterfaceType "
+    "NetworkInterface.#.SecurityGroupId.# "
+    "NetworkInterface.#.SubnetId "
+    "NetworkInterface.#.Ipv4PrefixCount "
+    "NetworkInterface.#.Ipv6AddressCount "
+    "NetworkInterface.#.Ipv6PrefixCount "
+    "NetworkInterface.#.PrimaryIpv6 "
+    "NetworkInterface.#.ConnectionTrackingSpecification.TcpEstablishedTimeout "
+    "NetworkInterface.#.ConnectionTrackingSpecification.UdpStreamTimeout "
+    "NetworkInterface.#.ConnectionTrackingSpecification.UdpTimeout "
+    "MetadataOptions.HttpEndpoint MetadataOptions.HttpTokens "
+    "MetadataOptions.HttpPutResponseHopLimit MetadataOptions.HttpProtocolIpv6 "
+    "MetadataOptions.InstanceMetadataTags "
+    "Placement.Tenancy Placement.GroupId Placement.PartitionNumber Placement.AvailabilityZone "
+    "EnclaveOptions.Enabled CpuOptions.NestedVirtualization InstanceMarketOptions.MarketType "
+    "CapacityReservationSpecification.CapacityReservationPreference "
+    "CapacityReservationSpecification.CapacityReservationTarget.CapacityReservationId " TAG_SPEC;
 
 #define EC2(name, run, params)                                                                     \
     {                                                                                              \
-        "ec2", name, STYLE_EC2, run, "DryRun " params                                              \
+        "ec2", name, STYLE_EC2, run, "DryRun " params, NULL                                        \
     }
 
 static const struct simec2_action actions[] = {
-    {"ec2", "CreateFleet", STYLE_EC2, simec2_create_fleet, create_fleet},
-    {"ec2", "CreateLaunchTemplate", STYLE_EC2, simec2_create_template, create_template},
+    {"ec2", "CreateFleet", STYLE_EC2, simec2_create_fleet, create_fleet, NULL},
+    {"ec2", "CreateLaunchTemplate", STYLE_EC2, simec2_create_template, create_template,
+     "LaunchTemplateData."},
     EC2("DescribeLaunchTemplates", simec2_describe_templates,
         "LaunchTemplateId.# LaunchTemplateName.# " FILTER PAGED),
     EC2("DeleteLaunchTemplate", simec2_delete_template, "LaunchTemplateId LaunchTemplateName "),
-    {"ec2", "RunInstances", STYLE_EC2, simec2_run_instances, run_instances},
+    {"ec2", "RunInstances", STYLE_EC2, simec2_run_instances, run_instances, ""},
     EC2("DescribeInstances", simec2_describe_instances, "InstanceId.# " FILTER PAGED),
     EC2("DescribeInstanceStatus", simec2_describe_status,
         "InstanceId.# IncludeAllInstances " FILTER PAGED),
@@ -83,32 +91,35 @@ static const struct simec2_action actions[] = {
         "CapacityReservationId.# " FILTER PAGED),
     EC2("DescribePlacementGroups", simec2_describe_placement_groups,
         "GroupId.# GroupName.# " FILTER),
-    {"iam", "GetInstanceProfile", STYLE_QUERY, simec2_get_profile, "InstanceProfileName"},
+    {"iam", "GetInstanceProfile", STYLE_QUERY, simec2_get_profile, "InstanceProfileName", NULL},
     {"iam", "CreateInstanceProfile", STYLE_QUERY, simec2_create_profile,
-     "InstanceProfileName Path Tags.member.#.Key Tags.member.#.Value"},
-    {"iam", "DeleteInstanceProfile", STYLE_QUERY, simec2_delete_profile, "InstanceProfileName"},
-    {"iam", "ListInstanceProfiles", STYLE_QUERY, simec2_list_profiles,
-     "PathPrefix Marker MaxItems"},
+     "InstanceProfileName Path Tags.member.#.Key Tags.member.#.Value", NULL},
+    {"iam", "DeleteInstanceProfile", STYLE_QUERY, simec2_delete_profile, "InstanceProfileName",
+     NULL},
+    {"iam", "ListInstanceProfiles", STYLE_QUERY, simec2_list_profiles, "PathPrefix Marker MaxItems",
+     NULL},
     {"iam", "AddRoleToInstanceProfile", STYLE_QUERY, simec2_add_role,
-     "InstanceProfileName RoleName"},
+     "InstanceProfileName RoleName", NULL},
     {"iam", "RemoveRoleFromInstanceProfile", STYLE_QUERY, simec2_remove_role,
-     "InstanceProfileName RoleName"},
-    {"iam", "GetRole", STYLE_QUERY, simec2_get_role, "RoleName"},
-    {"sts", "GetCallerIdentity", STYLE_QUERY, simec2_get_caller_identity, ""},
-    {"ssm", "GetParameter", STYLE_JSON, simec2_get_parameter, NULL},
-    {"pricing", "GetProducts", STYLE_JSON, simec2_get_products, NULL},
-    {"sqs", "GetQueueUrl", STYLE_JSON, simec2_get_queue_url, NULL},
-    {"sqs", "ReceiveMessage", STYLE_JSON, simec2_receive_message, NULL},
-    {"sqs", "DeleteMessage", STYLE_JSON, simec2_delete_message, NULL},
-    {"sqs", "SendMessage", STYLE_JSON, simec2_send_message, NULL},
-    {"eks", "DescribeCluster", STYLE_REST, simec2_describe_cluster, NULL},
+     "InstanceProfileName RoleName", NULL},
+    {"iam", "GetRole", STYLE_QUERY, simec2_get_role, "RoleName", NULL},
+    {"sts", "GetCallerIdentity", STYLE_QUERY, simec2_get_caller_identity, "", NULL},
+    {"ssm", "GetParameter", STYLE_JSON, simec2_get_parameter, NULL, NULL},
+    {"pricing", "GetProducts", STYLE_JSON, simec2_get_products, NULL, NULL},
+    {"sqs", "GetQueueUrl", STYLE_JSON, simec2_get_queue_url, NULL, NULL},
+    {"sqs", "ReceiveMessage", STYLE_JSON, simec2_receive_message, NULL, NULL},
+    {"sqs", "DeleteMessage", STYLE_JSON, simec2_delete_message, NULL, NULL},
+    {"sqs", "SendMessage", STYLE_JSON, simec2_send_message, NULL, NULL},
+    {"eks", "DescribeCluster", STYLE_REST, simec2_describe_cluster, NULL, NULL},
 };
 
 /* What an unknown service or action is answered in. */
 static const struct simec2_action nothing[] = {
-    {"ec2", "Unknown", STYLE_EC2, NULL, ""},   {"iam", "Unknown", STYLE_QUERY, NULL, ""},
-    {"sts", "Unknown", STYLE_QUERY, NULL, ""}, {"eks", "Unknown", STYLE_REST, NULL, NULL},
-    {"", "Unknown", STYLE_JSON, NULL, NULL},
+    {"ec2", "Unknown", STYLE_EC2, NULL, "", NULL},
+    {"iam", "Unknown", STYLE_QUERY, NULL, "", NULL},
+    {"sts", "Unknown", STYLE_QUERY, NULL, "", NULL},
+    {"eks", "Unknown", STYLE_REST, NULL, NULL, NULL},
+    {"", "Unknown", STYLE_JSON, NULL, NULL, NULL},
 };
 
 const struct simec2_action *simec2_action_find(const char *service, const char *name)

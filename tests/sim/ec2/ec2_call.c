@@ -88,7 +88,11 @@ static void answer(struct simec2_open *o)
     }
     timer_stop(e->timers, &o->timer);
     open_unlink(o);
-    struct aws_resp resp = {o->err, o->status, o->body ? o->body : "", o->body_n};
+    struct aws_resp resp = {.err = o->err,
+                            .status = o->status,
+                            .body = o->body ? o->body : "",
+                            .body_n = o->body_n,
+                            .date_ns = o->err.kind == ERR_NONE ? simec2_wall(e) : 0};
     o->done(o->arg, &resp);
     free(o->body);
     free(o);
@@ -98,6 +102,10 @@ static void on_due(void *arg)
 {
     struct simec2_open *o = arg;
     struct simec2 *e = o->port->e;
+    if (o->port->frozen_until_ns > simec2_mono(e)) {
+        timer_set(e->timers, &o->timer, o->port->frozen_until_ns, on_due, o);
+        return;
+    }
     if (o->receive.on) {
         int64_t again_ns = 0;
         AUTO_BUF struct buf out;
@@ -126,8 +134,7 @@ void simec2_queue_wake(struct simec2 *e)
     }
 }
 
-/* ---- requests
- * ------------------------------------------------------------------------------------ */
+/* ---- requests ------------------------------------------------------------------------------- */
 
 static void take_answer(struct simec2_open *o, struct simec2_call *c)
 {
@@ -238,6 +245,11 @@ struct simec2_port *simec2_port_new(struct simec2 *e)
     *end = p;
     p->prev = last;
     return p;
+}
+
+void simec2_port_freeze(struct simec2_port *p, int64_t until_ns)
+{
+    p->frozen_until_ns = until_ns;
 }
 
 struct aws_port *simec2_port_aws(struct simec2_port *p)

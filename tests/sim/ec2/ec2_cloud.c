@@ -52,8 +52,7 @@ void simec2_note(struct simec2 *e, const char *fmt, ...)
     e->hooks.note(e->hooks.ctx, text);
 }
 
-/* ---- zones and subnets
- * ---------------------------------------------------------------------------- */
+/* ---- zones and subnets ---------------------------------------------------------------------- */
 
 /* us-west-2a is usw2-az1: the region's parts shortened, the letter's number. */
 static void zone_id(const char *region, const char *zone, char dst[24])
@@ -134,8 +133,7 @@ bool simec2_is_group(const char *id)
     return str_eq(id, SIMEC2_GROUP_ID);
 }
 
-/* ---- images
- * -------------------------------------------------------------------------------------- */
+/* ---- images --------------------------------------------------------------------------------- */
 
 static void image_name(const struct simec2 *e, const struct simec2_image *i, char *dst, size_t size)
 {
@@ -223,8 +221,7 @@ struct simec2_image *simec2_image_newest(const struct simec2 *e, const char *fam
     return simec2_image_release(e, family, arch, variant, NULL);
 }
 
-/* ---- life
- * ------------------------------------------------------------------------------------------ */
+/* ---- life ----------------------------------------------------------------------------------- */
 
 static const char *copy_or(struct arena *a, const char *s, const char *otherwise)
 {

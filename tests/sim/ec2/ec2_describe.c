@@ -258,8 +258,7 @@ void simec2_describe_instances(struct simec2_call *c)
     simec2_xml_end(c);
 }
 
-/* ---- terminate, tag
- * --------------------------------------------------------------------------------- */
+/* ---- terminate, tag ------------------------------------------------------------------------- */
 
 void simec2_terminate_instances(struct simec2_call *c)
 {
@@ -349,8 +348,7 @@ void simec2_create_tags(struct simec2_call *c)
     simec2_xml_end(c);
 }
 
-/* ---- status
- * ----------------------------------------------------------------------------------------- */
+/* ---- status --------------------------------------------------------------------------------- */
 
 static const char *status_attr(const void *obj, const char *name, size_t i)
 {

@@ -1,5 +1,5 @@
 /*
- * ec2_event.c - what EventBridge puts into the queue about instances (aws-ec2.md §7): every change
+ * ec2_event.c - what EventBridge puts into the queue about instances: every change
  * of state, rebalance recommendations, interruption warnings.
  */
 #include "ec2_priv.h"

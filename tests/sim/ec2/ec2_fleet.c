@@ -33,8 +33,7 @@ struct fleet {
     json_t *tags;
 };
 
-/* ---- reading
- * --------------------------------------------------------------------------------------- */
+/* ---- reading -------------------------------------------------------------------------------- */
 
 static bool strategy_ok(struct simec2_call *c, struct fleet *f)
 {
@@ -191,8 +190,7 @@ static bool read_fleet(struct simec2_call *c, struct fleet *f)
     return true;
 }
 
-/* ---- allocation
- * ------------------------------------------------------------------------------------ */
+/* ---- allocation ----------------------------------------------------------------------------- */
 
 static int cmp_i64(int64_t a, int64_t b)
 {
@@ -279,8 +277,7 @@ static void allocate(struct simec2_call *c, struct fleet *f)
     }
 }
 
-/* ---- answer
- * ---------------------------------------------------------------------------------------- */
+/* ---- answer --------------------------------------------------------------------------------- */
 
 static void write_pool(struct simec2_call *c, const struct fleet *f, const struct pool *p)
 {
@@ -372,8 +369,7 @@ void simec2_create_fleet(struct simec2_call *c)
     }
 }
 
-/* ---- faults
- * ---------------------------------------------------------------------------------------- */
+/* ---- faults --------------------------------------------------------------------------------- */
 
 bool simec2_is_item_code(const char *code)
 {

@@ -50,8 +50,7 @@ void simec2_inst_free(struct simec2_inst *x)
     arena_done(&mem);
 }
 
-/* ---- boot
- * ------------------------------------------------------------------------------------------ */
+/* ---- boot ----------------------------------------------------------------------------------- */
 
 static void never_joins(struct simec2_inst *x, const char *why)
 {
@@ -150,8 +149,7 @@ static void on_boot(void *arg)
     }
 }
 
-/* ---- launch
- * ----------------------------------------------------------------------------------------- */
+/* ---- launch --------------------------------------------------------------------------------- */
 
 /* The next address of the zone that no remembered instance has. */
 static void take_address(struct simec2_inst *x)
@@ -245,8 +243,7 @@ struct simec2_inst *simec2_launch(struct simec2 *e, const struct simec2_launch *
     return x;
 }
 
-/* ---- death
- * ------------------------------------------------------------------------------------------ */
+/* ---- death ---------------------------------------------------------------------------------- */
 
 static void on_forget(void *arg)
 {

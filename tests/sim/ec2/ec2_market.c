@@ -55,8 +55,7 @@ int64_t simec2_price(const struct simec2 *e, const char *type, const char *zone,
     return fact < 0 || z < 0 ? PRICE_UNKNOWN : simec2_offer_price(e, fact, (uint32_t)z, spot);
 }
 
-/* ---- stock
- * ---------------------------------------------------------------------------------------- */
+/* ---- stock ---------------------------------------------------------------------------------- */
 
 static bool matches(const struct simec2 *e, const struct simec2_stockout *s, int fact,
                     uint32_t zone, bool spot)

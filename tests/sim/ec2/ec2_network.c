@@ -12,8 +12,7 @@ static bool among(const char *const *ids, size_t n, const char *id)
     return n == 0;
 }
 
-/* ---- subnets
- * ---------------------------------------------------------------------------------------- */
+/* ---- subnets -------------------------------------------------------------------------------- */
 
 static const char *subnet_attr(const void *obj, const char *name, size_t i)
 {
@@ -91,8 +90,7 @@ void simec2_describe_subnets(struct simec2_call *c)
     simec2_xml_end(c);
 }
 
-/* ---- security groups
- * ---------------------------------------------------------------------------------- */
+/* ---- security groups ------------------------------------------------------------------------ */
 
 static const char *group_attr(const void *obj UNUSED, const char *name, size_t i)
 {
@@ -144,8 +142,7 @@ void simec2_describe_groups(struct simec2_call *c)
     simec2_xml_end(c);
 }
 
-/* ---- images
- * -------------------------------------------------------------------------------------------- */
+/* ---- images --------------------------------------------------------------------------------- */
 
 #define AMAZON_ACCOUNT "602401143452"
 
@@ -257,8 +254,7 @@ void simec2_describe_images(struct simec2_call *c)
     simec2_xml_end(c);
 }
 
-/* ---- what this account has none of
- * ---------------------------------------------------------------------- */
+/* ---- what this account has none of ---------------------------------------------------------- */
 
 void simec2_describe_reservations(struct simec2_call *c)
 {

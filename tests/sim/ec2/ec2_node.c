@@ -3,7 +3,7 @@
  * data.
  *
  * Memory is what the planning formula expects (the hypervisor keeps 7.5%, arm64 64 MiB more), but
- * for the types whose real allocatable memory the field reports measured (seed-scenarios.md): there
+ * for the types whose real allocatable memory the field reports measured: there
  * the node has 3.6 to 5.2% more than planned, as real nodes do.
  */
 #include "common/base/quantity.h"

@@ -215,12 +215,18 @@ static bool key_known(const char *key, const char *patterns)
     return false;
 }
 
+static bool launch_known(const struct simec2_action *a, const char *key)
+{
+    return a->launch && str_starts(key, a->launch) &&
+           key_known(key + strlen(a->launch), simec2_launch_params);
+}
+
 const char *simec2_param_unknown(const struct simec2_call *c)
 {
     for (size_t i = 0; i < c->form.n; i++) {
         const char *key = c->form.v[i].key;
         if (!str_eq(key, "Action") && !str_eq(key, "Version") &&
-            !key_known(key, c->action->params)) {
+            !key_known(key, c->action->params) && !launch_known(c->action, key)) {
             return key;
         }
     }

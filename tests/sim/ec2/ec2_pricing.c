@@ -2,7 +2,7 @@
  * ec2_pricing.c - Pricing GetProducts: products as JSON texts inside JSON, in the real shape.
  *
  * As in the price list, bare metal is found under its own product family and dedicated tenancy, the
- * rest under shared tenancy (aws-ec2.md §6).
+ * rest under shared tenancy.
  */
 #include "ec2_priv.h"
 

@@ -34,7 +34,7 @@
 #define SIMEC2_VPC_ID "vpc-00000000000000001"
 #define LISTED_AFTER_DEATH_NS NS_PER_H
 #define TOKEN_LIFE_NS (24 * NS_PER_H)
-#define MESSAGE_LIFE_NS (5 * NS_PER_MIN) /* as the queue of aws-ec2.md §7 */
+#define MESSAGE_LIFE_NS (5 * NS_PER_MIN) /* as the queue of EC2's documentation */
 #define USER_DATA_MAX 16384              /* raw bytes, EC2's limit */
 #define BODY_MAX (96u << 20)
 #define PAGE_MAX 1000u
@@ -62,7 +62,10 @@ struct simec2_action {
     enum simec2_style style;
     void (*run)(struct simec2_call *c);
     const char *params; /* Query services: the names it knows, blank-separated, # = a number */
+    const char *launch; /* also simec2_launch_params, behind this prefix; NULL = not */
 };
+/* What a launch template and RunInstances have in common. */
+extern const char simec2_launch_params[];
 
 /* What a ReceiveMessage waits for. */
 struct simec2_receive {
@@ -176,8 +179,7 @@ struct simec2_template *simec2_template_named(struct simec2_call *c, const char 
 void simec2_tag_specs(const struct simec2_call *c, const char *prefix, const char *resource_type,
                       json_t *dst);
 
-/* ---- places and images
- * ----------------------------------------------------------------------------*/
+/* ---- places and images ---------------------------------------------------------------------- */
 
 struct simec2_subnet {
     char id[32];
@@ -286,8 +288,7 @@ struct simec2_message {
     uint32_t receives;
 };
 
-/* ---- the cloud
- * ----------------------------------------------------------------------------------- */
+/* ---- the cloud ------------------------------------------------------------------------------ */
 
 struct simec2_token {
     char *key; /* ACTION:TOKEN */
@@ -322,6 +323,7 @@ struct simec2_port {
     struct aws_port aws;
     struct simec2_open *first, *last;
     uint64_t orphans; /* handles given out after the cloud's end */
+    int64_t frozen_until_ns;
 };
 
 struct simec2 {

@@ -4,8 +4,7 @@
 #define XML_IAM "https://iam.amazonaws.com/doc/2010-05-08/"
 #define XML_STS "https://sts.amazonaws.com/doc/2011-06-15/"
 
-/* ---- SSM
- * --------------------------------------------------------------------------------------------- */
+/* ---- SSM ------------------------------------------------------------------------------------ */
 
 /* What lies between two fixed parts of s, copied; false if s does not have them. */
 static bool between(const char *s, const char *before, const char *after, char *dst, size_t size)
@@ -111,8 +110,7 @@ void simec2_get_parameter(struct simec2_call *c)
                              "String", "Value", value, "Version", 1, "DataType", "text"));
 }
 
-/* ---- EKS
- * --------------------------------------------------------------------------------------------- */
+/* ---- EKS ------------------------------------------------------------------------------------ */
 
 void simec2_describe_cluster(struct simec2_call *c)
 {
@@ -131,8 +129,7 @@ void simec2_describe_cluster(struct simec2_call *c)
                              o->service_cidr, "ipFamily", "ipv4", "platformVersion", "eks.1"));
 }
 
-/* ---- IAM
- * --------------------------------------------------------------------------------------------- */
+/* ---- IAM ------------------------------------------------------------------------------------ */
 
 /*
  * Any instance profile exists, with a role of its own name, but for those that a controller names
@@ -324,8 +321,7 @@ void simec2_get_role(struct simec2_call *c)
     simec2_query_end(c);
 }
 
-/* ---- STS
- * --------------------------------------------------------------------------------------------- */
+/* ---- STS ------------------------------------------------------------------------------------ */
 
 void simec2_get_caller_identity(struct simec2_call *c)
 {

@@ -16,8 +16,7 @@
 #define CANONICAL_MAX (1u << 20)
 #define QUERY_MAX 256
 
-/* ---- canonical request
- * ------------------------------------------------------------------------------ */
+/* ---- canonical request ---------------------------------------------------------------------- */
 
 static bool unreserved(int c)
 {
@@ -134,8 +133,7 @@ static bool put_canonical(struct buf *b, const struct sigv4_request *req,
     return !b->over;
 }
 
-/* ---- signature
- * --------------------------------------------------------------------------------------- */
+/* ---- signature ------------------------------------------------------------------------------ */
 
 static void derive_key(const char *secret, const char *day, const char *region, const char *service,
                        uint8_t key[SHA256_BYTES])
@@ -170,8 +168,7 @@ bool simec2_sigv4_sign(const struct sigv4_request *req, const char *signed_heade
     return true;
 }
 
-/* ---- reading a request
- * -------------------------------------------------------------------------------- */
+/* ---- reading a request ---------------------------------------------------------------------- */
 
 struct authorization {
     char access[128], day[9], region[32], service[32];
@@ -312,8 +309,7 @@ static bool read_date(const char *s, int64_t *ret_wall_ns)
     return true;
 }
 
-/* ---- the verdict
- * -------------------------------------------------------------------------------------- */
+/* ---- the verdict ---------------------------------------------------------------------------- */
 
 static void verdict(struct sigv4_result *ret, enum sigv4_verdict v, const char *fmt, ...)
     PRINTF(3, 4);

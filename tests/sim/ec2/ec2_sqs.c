@@ -50,8 +50,7 @@ void simec2_get_queue_url(struct simec2_call *c)
     simec2_json(c, json_pack("{s:s}", "QueueUrl", url));
 }
 
-/* ---- the list
- * ------------------------------------------------------------------------------------------ */
+/* ---- the list ------------------------------------------------------------------------------- */
 
 static void drop(struct simec2 *e, size_t i)
 {
@@ -93,8 +92,7 @@ bool simec2_queue_send(struct simec2 *e, const char *text)
     return true;
 }
 
-/* ---- receive
- * -------------------------------------------------------------------------------------------- */
+/* ---- receive -------------------------------------------------------------------------------- */
 
 static json_t *take(struct simec2 *e, struct simec2_message *m, int64_t visibility_ns)
 {
@@ -161,8 +159,7 @@ void simec2_receive_message(struct simec2_call *c)
                                          .visibility_ns = visibility * NS_PER_S};
 }
 
-/* ---- delete, send
- * ---------------------------------------------------------------------------------------- */
+/* ---- delete, send --------------------------------------------------------------------------- */
 
 void simec2_delete_message(struct simec2_call *c)
 {

@@ -15,8 +15,7 @@ struct step {
     step_fn fn;
 };
 
-/* ---- reading values
- * ------------------------------------------------------------------------------------ */
+/* ---- reading values ------------------------------------------------------------------------- */
 
 static int invalid(struct err *reterr, const char *field, const char *what)
 {
@@ -80,8 +79,7 @@ static int64_t until(const struct simec2 *e, int64_t for_ns)
     return __builtin_add_overflow(simec2_mono(e), for_ns, &at) ? NS_NEVER : at;
 }
 
-/* ---- stock
- * ---------------------------------------------------------------------------------------------- */
+/* ---- stock ---------------------------------------------------------------------------------- */
 
 static int stockout(struct simec2 *e, const json_t *v, bool act, struct err *reterr)
 {
@@ -140,8 +138,7 @@ static int restock(struct simec2 *e, const json_t *v, bool act, struct err *rete
     return 0;
 }
 
-/* ---- faults
- * --------------------------------------------------------------------------------------------- */
+/* ---- faults --------------------------------------------------------------------------------- */
 
 static void add_rule(struct simec2 *e, const char *action, const struct simec2_fault *f,
                      int64_t times, int64_t for_ns)
@@ -254,8 +251,7 @@ static int hide(struct simec2 *e, const json_t *v, bool act, struct err *reterr)
     return 0;
 }
 
-/* ---- prices
- * --------------------------------------------------------------------------------------------- */
+/* ---- prices --------------------------------------------------------------------------------- */
 
 static bool glob_known(const char *glob)
 {
@@ -386,8 +382,7 @@ static int prices_times(struct simec2 *e, const json_t *v, bool act, struct err 
     return 0;
 }
 
-/* ---- images, tags
- * ----------------------------------------------------------------------------------------- */
+/* ---- images, tags --------------------------------------------------------------------------- */
 
 static bool strings_only(const json_t *v)
 {
@@ -494,8 +489,7 @@ static int tags(struct simec2 *e, const json_t *v, bool act, struct err *reterr)
     return 0;
 }
 
-/* ---- instances
- * -------------------------------------------------------------------------------------------- */
+/* ---- instances ------------------------------------------------------------------------------ */
 
 /* Calls fn for each id of the list. */
 static int each_id(struct simec2 *e, const json_t *ids, const char *field, bool act,
@@ -617,8 +611,7 @@ static int foreign(struct simec2 *e, const json_t *v, bool act, struct err *rete
     return each(e, v, act, "foreign", SIMEC2_MAX_RULES, foreign_one, reterr);
 }
 
-/* ---- the table
- * -------------------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------ */
 
 static const struct step steps[] = {
     {"outOfCapacity", out_of_capacity},
@@ -670,9 +663,7 @@ int simec2_step(struct simec2 *e, const json_t *step, struct err *reterr)
                : run_steps(e, steps, ARRAY_LEN(steps), step, true, reterr);
 }
 
-/* ---- spec.ec2
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- spec.ec2 ------------------------------------------------------------------------------- */
 
 static int types(struct simec2 *e, const json_t *v, bool act, struct err *reterr)
 {

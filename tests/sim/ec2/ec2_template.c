@@ -89,8 +89,7 @@ struct simec2_template *simec2_template_named(struct simec2_call *c, const char 
     return t;
 }
 
-/* ---- tokens
- * --------------------------------------------------------------------------------------- */
+/* ---- tokens --------------------------------------------------------------------------------- */
 
 static uint64_t params_hash(const struct simec2_call *c)
 {
@@ -189,8 +188,7 @@ void simec2_token_keep(struct simec2_call *c, const char *token)
     map_put(e->tokens, key, t, NULL);
 }
 
-/* ---- reading a template
- * --------------------------------------------------------------------------- */
+/* ---- reading a template --------------------------------------------------------------------- */
 
 static bool name_ok(const char *name)
 {
@@ -310,8 +308,7 @@ static struct simec2_template *read_template(struct simec2_call *c, const char *
     return t;
 }
 
-/* ---- answers
- * --------------------------------------------------------------------------------------- */
+/* ---- answers -------------------------------------------------------------------------------- */
 
 static void write_template(struct simec2_call *c, const struct simec2_template *t, const char *tag)
 {
@@ -469,8 +466,7 @@ void simec2_describe_templates(struct simec2_call *c)
     simec2_xml_end(c);
 }
 
-/* ---- RunInstances
- * --------------------------------------------------------------------------------- */
+/* ---- RunInstances --------------------------------------------------------------------------- */
 
 static bool type_fits_image(struct simec2_call *c, const char *type, const char *image_id)
 {

@@ -1,8 +1,7 @@
 /* ec2_types.c - instance types, where they are offered, what spot costs. */
 #include "ec2_priv.h"
 
-/* ---- DescribeInstanceTypes
- * ------------------------------------------------------------------------- */
+/* ---- DescribeInstanceTypes ------------------------------------------------------------------ */
 
 static const char *wire_arch(const struct ec2_fact *f)
 {
@@ -185,8 +184,7 @@ void simec2_describe_types(struct simec2_call *c)
     simec2_xml_end(c);
 }
 
-/* ---- DescribeInstanceTypeOfferings
- * ------------------------------------------------------------------- */
+/* ---- DescribeInstanceTypeOfferings ---------------------------------------------------------- */
 
 struct offering {
     const char *type, *location;
@@ -247,8 +245,7 @@ void simec2_describe_offerings(struct simec2_call *c)
     simec2_xml_end(c);
 }
 
-/* ---- DescribeSpotPriceHistory
- * ------------------------------------------------------------------------- */
+/* ---- DescribeSpotPriceHistory --------------------------------------------------------------- */
 
 static const char *spot_attr(const void *obj, const char *name, size_t i)
 {

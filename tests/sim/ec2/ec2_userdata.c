@@ -18,8 +18,7 @@
 #define PARTS_MAX 64
 #define BOUNDARY_MAX 80
 
-/* ---- MIME
- * --------------------------------------------------------------------------------------------- */
+/* ---- MIME ----------------------------------------------------------------------------------- */
 
 struct part {
     const char *headers, *body; /* borrowed */
@@ -153,8 +152,7 @@ static int split_message(const char *text, size_t n, struct part *parts, size_t 
     return 0;
 }
 
-/* ---- NodeConfig
- * ----------------------------------------------------------------------------------------- */
+/* ---- NodeConfig ----------------------------------------------------------------------------- */
 
 static bool listed(const char *word, const char *list)
 {
@@ -251,8 +249,7 @@ static int read_part(const struct part *part, json_t *config, struct err *reterr
                : err_set(reterr, ERR_INVALID, "a " NODE_TYPE " part is empty");
 }
 
-/* ---- kubelet
- * ---------------------------------------------------------------------------------------------- */
+/* ---- kubelet -------------------------------------------------------------------------------- */
 
 static bool ends_domain(const char *domain, size_t n, const char *suffix)
 {
@@ -533,8 +530,7 @@ static int read_cluster(struct simec2_userdata *u, struct err *reterr)
     return 0;
 }
 
-/* ---- all together
- * ----------------------------------------------------------------------------------------- */
+/* ---- all together --------------------------------------------------------------------------- */
 
 static int read_message(const char *text, size_t n, struct simec2_userdata *u, struct err *reterr)
 {

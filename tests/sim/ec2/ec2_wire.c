@@ -138,8 +138,7 @@ void simec2_json(struct simec2_call *c, json_t *steal)
     buf_puts(&c->out, text);
 }
 
-/* ---- refusals
- * ------------------------------------------------------------------------------------ */
+/* ---- refusals ------------------------------------------------------------------------------- */
 
 int simec2_status_of(const char *code)
 {

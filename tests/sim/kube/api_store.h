@@ -38,6 +38,7 @@ struct sim_table {
     size_t ring_cap;
     uint64_t first_seq, next_seq; /* events kept: [first_seq, next_seq) */
     int64_t lost_version;         /* the newest version that history has forgotten */
+    int64_t lag_ns, lag_until_ns; /* sim_api_lag_watches */
 };
 
 struct sim_subscriber {
@@ -207,6 +208,7 @@ struct sim_port {
     struct kube_port port;
     struct sim_api *a;
     char *who;
+    int64_t frozen_until_ns;
     struct sim_port *next;
 };
 void sim_port_free_all(struct sim_api *a);

@@ -317,6 +317,10 @@ void sim_kpod_change(struct sim_kubelet *k, const struct sim_change *c)
         }
         return;
     }
+    if (p && !str_eq(p->m->name, sim_pod_node(c->after))) {
+        kpod_gone(k, p); /* a restore took it off the node */
+        p = NULL;
+    }
     if (!p) {
         struct sim_machine *m = map_get(k->by_name, sim_pod_node(c->after));
         if (!m || sim_pod_node(c->after)[0] == '\0') {
@@ -328,6 +332,7 @@ void sim_kpod_change(struct sim_kubelet *k, const struct sim_change *c)
     json_decref(p->obj);
     p->obj = json_incref(c->after);
     if (look) {
+        p->stopping_ns = sim_pod_terminating(c->after) ? p->stopping_ns : -1;
         vclock_set(&k->w->clock, &p->timer, NOTICE_NS, on_timer, p);
     }
 }

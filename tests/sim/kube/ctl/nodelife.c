@@ -133,13 +133,18 @@ static void on_doom(void *arg)
 {
     struct doom *d = arg;
     struct sim_nodelife *l = d->l;
-    const json_t *pod = sim_api_get_uid(l->c->w->api, d->uid, NULL);
-    if (pod && !sim_pod_terminating(pod) && !l->c->stopped) {
-        sim_api_delete(l->c->w->api, WHO_TAINT, SIM_POD, jsonx_str(pod, "metadata.namespace"),
-                       jsonx_str(pod, "metadata.name"), d->uid, -1, NULL, NULL);
+    if (l->c->stopped) {
+        vclock_set(clock_of(l), &d->timer, MONITOR_NS, on_doom, d);
+        return;
     }
-    map_del(l->dooms, d->uid);
-    doom_free(d);
+    /* A pod that is gone at once takes its doom along. */
+    AUTO_FREE char *uid = xstrdup(d->uid);
+    doom_drop(l, uid);
+    const json_t *pod = sim_api_get_uid(l->c->w->api, uid, NULL);
+    if (pod && !sim_pod_terminating(pod)) {
+        sim_api_delete(l->c->w->api, WHO_TAINT, SIM_POD, jsonx_str(pod, "metadata.namespace"),
+                       jsonx_str(pod, "metadata.name"), uid, -1, NULL, NULL);
+    }
 }
 
 /* How long the pod tolerates the taint: 0 not at all, NS_NEVER for ever. */
@@ -272,6 +277,14 @@ static void make_unknown(struct sim_nodelife *l, const json_t *node)
                   json_pack("{s:{s:o}}", "status", "conditions", list), NULL, NULL);
 }
 
+/* The cloud knows the node's machine as one that is no more. */
+static bool instance_gone(const struct sim_nodelife *l, const json_t *node)
+{
+    const struct sim_cloud *cloud = &l->c->w->cloud;
+    const char *provider = jsonx_str(node, "spec.providerID");
+    return provider && cloud->exists && !cloud->exists(cloud->ctx, provider);
+}
+
 /* True while the node needs watching on. */
 static bool tend_silent(struct sim_nodelife *l, const json_t *node)
 {
@@ -279,6 +292,9 @@ static bool tend_silent(struct sim_nodelife *l, const json_t *node)
     int64_t since = 0;
     enum sim_node_state state = sim_kubelet_state(l->c->w->kubelet, name, &since);
     bool unknown = str_eq(sim_cond_status(node, "Ready"), "Unknown");
+    if (state == SIM_NODE_UNKNOWN && instance_gone(l, node)) {
+        state = SIM_NODE_GONE; /* a restore brought it back */
+    }
     if (state != SIM_NODE_SILENT && state != SIM_NODE_GONE) {
         return false;
     }
@@ -359,6 +375,10 @@ static void on_podgc(void *arg)
 {
     struct sim_nodelife *l = arg;
     int64_t now = vclock_now(clock_of(l)), next = NS_NEVER;
+    if (l->c->stopped) {
+        vclock_set(clock_of(l), &l->podgc, QUARANTINE_NS, on_podgc, l);
+        return;
+    }
     for (MAP_EACH(l->missing, e)) {
         AUTO_FREE char *node = xstrdup(map_key(e));
         int64_t at = *(int64_t *)map_value(e) + QUARANTINE_NS;
@@ -368,7 +388,7 @@ static void on_podgc(void *arg)
             continue;
         }
         free(map_del(l->missing, node));
-        if (!back && !l->c->stopped) {
+        if (!back) {
             drop_pods_of(l, node);
         }
     }
@@ -385,6 +405,9 @@ void sim_nodelife_change(struct sim_nodelife *l, const struct sim_change *c)
     const char *name = jsonx_str_or(c->after, "metadata.name", "");
     if (c->kind == SIM_NODE && c->type == KUBE_DELETED && sim_index_set(&l->c->pods_on, name)) {
         note_missing(l, name);
+    }
+    if (c->kind == SIM_NODE && c->type != KUBE_DELETED && str_eq(c->who, "etcd")) {
+        sim_nodelife_watch(l);
     }
     if (c->kind != SIM_POD) {
         return;

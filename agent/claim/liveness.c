@@ -1,0 +1,61 @@
+/* liveness.c - claims that come to nothing go; see lifecycle.h. */
+#include "agent/store/store.h"
+#include "agent/work/gate.h"
+#include "agent/work/work.h"
+#include "claim.h"
+#include "common/base/timefmt.h"
+#include "lifecycle.h"
+
+#define CLOSED_NS (2 * NS_PER_S)
+#define SKEW_AGAIN_NS (30 * NS_PER_S) /* until the clock is looked at again */
+
+static void on_deleted(void *ctx, const char *key, const struct kube_resp *resp)
+{
+    struct runtime *rt = ctx;
+    const struct nodeclaim *nc = store_claim(rt->store, key);
+    if (resp->err.kind == ERR_NONE && nc) {
+        claim_count_disrupted(rt, nc,
+                              claim_is(nc, "Launched") ? DISRUPTED_REGISTRATION_TIMEOUT
+                                                       : DISRUPTED_LAUNCH_TIMEOUT);
+    }
+}
+
+static bool expire(const struct claim_look *look, const char *condition, int64_t timeout_ns,
+                   enum queue_verdict *ret)
+{
+    const struct nodeclaim *nc = look->nc;
+    int64_t since_ns = cond_since(&nc->conditions, condition, nc->m.created_ns);
+    int64_t left_ns = since_ns + timeout_ns - look->now_ns;
+    if (runtime_clock_skewed(look->rt)) {
+        left_ns = left_ns > SKEW_AGAIN_NS ? left_ns : SKEW_AGAIN_NS;
+    }
+    if (left_ns <= 0 && !gate_open(look->rt->gate)) {
+        left_ns = CLOSED_NS; /* the other replica does it */
+    }
+    if (left_ns > 0) {
+        queue_add_after(look->q, nc->m.name, left_ns);
+        return false;
+    }
+    char took[TIMEFMT_TEXT];
+    log_info(look->rt->log, "deleting nodeclaim that came to nothing", "NodeClaim", nc->m.name,
+             "missing", condition, "after", timefmt_duration(timeout_ns, took));
+    struct work w = {look->rt, look->q, nc->m.name, on_deleted, look->rt};
+    *ret = work_delete(&w, KIND_NODE_CLAIM, NULL, nc->m.name, nc->m.uid);
+    return true;
+}
+
+bool liveness_launch_step(const struct claim_look *look, enum queue_verdict *ret)
+{
+    return expire(look, "Launched", LAUNCH_TIMEOUT_NS, ret);
+}
+
+bool liveness_registration_step(const struct claim_look *look, enum queue_verdict *ret)
+{
+    const struct nodepool *np = store_pool(look->rt->store, look->nc->pool);
+    const char *own = np ? kvs_get(&np->m.annotations, "karp.dev/registration-timeout") : NULL;
+    int64_t timeout_ns = look->rt->opt->registration_timeout_ns, parsed_ns;
+    if (own && timefmt_parse_duration(own, &parsed_ns) && parsed_ns > 0) {
+        timeout_ns = parsed_ns;
+    }
+    return expire(look, "Registered", timeout_ns, ret);
+}

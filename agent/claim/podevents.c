@@ -1,0 +1,141 @@
+/* podevents.c - see podevents.h. */
+#include "podevents.h"
+
+#include "agent/store/store.h"
+#include "agent/work/queue.h"
+#include "agent/work/render.h"
+#include "agent/work/work.h"
+#include "common/base/alloc.h"
+#include "common/base/map.h"
+#include "common/base/str.h"
+
+#define BACKOFF_NS (1 * NS_PER_S)
+#define BACKOFF_MAX_NS (30 * NS_PER_S)
+
+/* Not written yet, or the last one that was. */
+struct event {
+    int64_t at_ns; /* wall */
+    bool pending;
+};
+
+struct podevents {
+    struct runtime *rt;
+    struct queue *q;
+    struct map *events; /* claim → struct event */
+};
+
+static void on_written(void *ctx, const char *key, const struct kube_resp *resp)
+{
+    struct podevents *p = ctx;
+    struct event *ev = map_get(p->events, key);
+    if (ev && resp->err.kind != ERR_NONE && resp->err.kind != ERR_NOT_FOUND) {
+        ev->pending = true;
+    }
+}
+
+static enum queue_verdict handle(void *ctx, const char *key)
+{
+    struct podevents *p = ctx;
+    struct event *ev = map_get(p->events, key);
+    const struct nodeclaim *nc = store_claim(p->rt->store, key);
+    if (!ev || !nc || nc->m.deleted_ns) {
+        free(map_del(p->events, key));
+        return QUEUE_OK;
+    }
+    int64_t since_ns = clock_wall(p->rt->clock) - nc->last_pod_event_ns;
+    if (!ev->pending || ev->at_ns <= nc->last_pod_event_ns) {
+        return QUEUE_OK;
+    }
+    if (since_ns >= 0 && since_ns < PODEVENTS_DEDUPE_NS) {
+        queue_add_after(p->q, key, PODEVENTS_DEDUPE_NS - since_ns);
+        return QUEUE_OK;
+    }
+    ev->pending = false;
+    json_t *patch = json_pack("{s:{s:o}}", "status", "lastPodEventTime", render_time(ev->at_ns));
+    struct work w = {p->rt, p->q, key, on_written, p};
+    return work_patch(&w, KIND_NODE_CLAIM, NULL, key, "status", patch, NULL);
+}
+
+static void note(struct podevents *p, const char *node_name)
+{
+    const struct node *n = store_node(p->rt->store, node_name);
+    const struct nodeclaim *nc =
+        n ? store_claim_by_provider_id(p->rt->store, n->provider_id) : NULL;
+    if (!nc || nc->m.deleted_ns || !store_ours(&nc->class_ref) ||
+        p->rt->opt->mode == MODE_OBSERVE) {
+        return;
+    }
+    struct event *ev = map_get(p->events, nc->m.name);
+    if (!ev) {
+        bool full = false;
+        ev = NEW(struct event);
+        map_put(p->events, nc->m.name, ev, &full);
+        if (full) {
+            free(ev);
+            return;
+        }
+    }
+    ev->at_ns = clock_wall(p->rt->clock);
+    ev->pending = true;
+    queue_add(p->q, nc->m.name);
+}
+
+static bool is_event(const struct podevents *p, const struct pod *was, const struct pod *is)
+{
+    if (is->owner == POWNER_DAEMONSET || !*is->node_name) {
+        return false;
+    }
+    if (!was) {
+        return store_synced(p->rt->store) &&
+               clock_wall(p->rt->clock) - is->m.created_ns < PODEVENTS_NEW_NS;
+    }
+    return !*was->node_name || (pod_terminal(is) && !pod_terminal(was)) ||
+           (is->m.deleted_ns && !was->m.deleted_ns);
+}
+
+static void on_pod(void *arg, const char *key, const void *before, const void *now)
+{
+    struct podevents *p = arg;
+    (void)key;
+    if (now && is_event(p, before, now)) {
+        note(p, ((const struct pod *)now)->node_name);
+    }
+}
+
+static void on_claim(void *arg, const char *key, const void *before, const void *now)
+{
+    struct podevents *p = arg;
+    (void)before;
+    if (!now) {
+        free(map_del(p->events, key));
+    }
+}
+
+struct podevents *podevents_new(struct runtime *rt)
+{
+    struct podevents *p = NEW(struct podevents);
+    p->rt = rt;
+    p->q = queue_new(rt, "nodeclaim.podevents", BACKOFF_NS, BACKOFF_MAX_NS, handle, p);
+    p->events = map_new(STORE_MAX_OBJECTS);
+    store_subscribe(rt->store, STORE_POD, on_pod, p);
+    store_subscribe(rt->store, STORE_CLAIM, on_claim, p);
+    return p;
+}
+
+void podevents_free(struct podevents *p)
+{
+    if (!p) {
+        return;
+    }
+    queue_free(p->q);
+    for (MAP_EACH(p->events, e)) {
+        free(map_value(e));
+    }
+    map_free(p->events);
+    free(p);
+}
+
+void podevents_start(struct podevents *p)
+{
+    (void)p;
+}

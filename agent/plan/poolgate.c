@@ -1,0 +1,41 @@
+/* poolgate.c - see poolgate.h. */
+#include "poolgate.h"
+
+#include "agent/cloud/cloud.h"
+
+static void close_pool(struct snapshot_pool_in *p, enum reason_code code, const char *text)
+{
+    p->closed = code;
+    p->closed_text = text;
+}
+
+static void gate(struct arena *a, struct snapshot_pool_in *p)
+{
+    const struct nodepool *np = p->pool;
+    const struct condition *ready = condition_find(&np->conditions, "Ready");
+    if (np->m.deleted_ns) {
+        close_pool(p, REASON_PoolNotReady, "the NodePool is being deleted");
+    } else if (np->problem) {
+        close_pool(p, REASON_PoolNotReady, np->problem);
+    } else if (np->unknown_field) {
+        close_pool(p, REASON_UnknownFields, np->unknown_field);
+    } else if (p->closed == REASON_NONE && (!ready || ready->status != STATUS_TRUE)) {
+        const char *text = ready && *ready->message
+                               ? arena_printf(a, "the NodePool is not ready: %s", ready->message)
+                               : "the NodePool is not ready";
+        close_pool(p, REASON_PoolNotReady, text);
+    }
+}
+
+void poolgate_pools(struct runtime *rt, struct arena *a, int64_t max_new_nodes,
+                    struct snapshot_in *in)
+{
+    cloud_pools(rt->cloud, a, in);
+    struct snapshot_pool_in *pools = ARENA_NEW_N(a, struct snapshot_pool_in, in->n_pools);
+    for (uint32_t i = 0; i < in->n_pools; i++) {
+        pools[i] = in->pools[i];
+        pools[i].max_new_nodes = max_new_nodes;
+        gate(a, &pools[i]);
+    }
+    in->pools = pools;
+}

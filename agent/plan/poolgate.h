@@ -1,0 +1,16 @@
+/*
+ * poolgate.h - which pools pods may be planned into: what the pool itself says, on top of
+ * cloud_pools.
+ */
+#ifndef KARP_AGENT_POOLGATE_H
+#define KARP_AGENT_POOLGATE_H
+
+#include "agent/runtime.h"
+#include "common/core/snapshot.h"
+
+/* cloud_pools, then closes pools that are deleted, not Ready, unreadable (PoolNotReady) or have
+ * fields that this version does not know (UnknownFields); all get max_new_nodes. Texts in a. */
+void poolgate_pools(struct runtime *rt, struct arena *a, int64_t max_new_nodes,
+                    struct snapshot_in *in);
+
+#endif

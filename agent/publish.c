@@ -1,0 +1,276 @@
+/* publish.c - see publish.h. */
+#include "publish.h"
+
+#include "agent/cloud/cloud.h"
+#include "agent/work/gate.h"
+#include "agent/work/metrics.h"
+#include "common/base/alloc.h"
+#include "common/base/hash.h"
+#include "common/base/jsonx.h"
+#include "common/base/str.h"
+#include "common/base/timefmt.h"
+#include "common/core/ec2type.h"
+#include "common/kube/client.h"
+
+#define PUBLISH_ARENA_MAX ((size_t)16 << 20)
+#define RESTORE_LOOK_NS (NS_PER_S / 2) /* ahead of the first decision */
+#define RESTORE_TRIES 15u              /* nothing waits for what cannot be read */
+
+static const char *const attention_codes[] = {"ClockSkew", "GarbageCollectionHalted", "LaunchBrake",
+                                              "PriceSuspect"};
+
+struct publish {
+    struct runtime *rt;
+    struct kube_client client;
+    struct timer timer;
+    uint64_t open; /* request in flight, 0 = none */
+    char *content; /* what was last decided on, without times */
+    char *sent;    /* the text in flight, for a create after a patch found nothing */
+    int64_t generation;
+    int64_t written_ns; /* monotonic; 0 = never */
+    bool pending;       /* content has not reached the server yet */
+    bool complained;
+    bool restored;       /* the object of a process before us has been read */
+    unsigned read_tries; /* at most RESTORE_TRIES */
+    char catalog_hash[SHA256_HEX];
+};
+
+/* ---- the content ----------------------------------------------------------------------------- */
+
+static void hash_catalog(char out[SHA256_HEX])
+{
+    AUTO_BUF struct buf text;
+    buf_init(&text, 8u << 20);
+    for (uint32_t i = 0; i < ec2_facts_n; i++) {
+        const struct ec2_fact *f = &ec2_facts[i];
+        buf_printf(&text, "%s %d %lld %d %d %lld\n", f->name, f->vcpus, (long long)f->mem_mib,
+                   f->enis, f->ips_per_eni, (long long)ec2_builtin_price(f->name));
+    }
+    hash_sha256_hex(text.p, text.n, out);
+}
+
+static json_t *options_json(const struct agent_options *o)
+{
+    static const char *const modes[] = {"full", "observe", "provision"};
+    static const char *const preferences[] = {"Respect", "Ignore", "Reasonable"};
+    static const char *const min_values[] = {"Strict", "BestEffort"};
+    return json_pack("{s:s, s:s, s:s, s:i, s:i}", "mode", modes[o->mode], "preferencePolicy",
+                     preferences[o->preference], "minValuesPolicy", min_values[o->min_values],
+                     "vmMemoryOverheadPermyriad", o->vm_overhead_permyriad, "reservedENIs",
+                     o->reserved_enis);
+}
+
+static json_t *attention_json(const struct publish *p)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < ARRAY_LEN(attention_codes); i++) {
+        const char *code = attention_codes[i];
+        if (metrics_sum(p->rt->metrics, "karp_attention", LABELS("code", code)) > 0) {
+            json_array_append_new(list, json_pack("{s:s, s:s}", "code", code, "object", "cluster"));
+        }
+    }
+    return list;
+}
+
+static const char *capacity_name(enum capacity_type ct)
+{
+    static const char *const names[] = {"reserved", "spot", "on-demand"};
+    return ct < CT_COUNT ? names[ct] : "";
+}
+
+static void add_stockouts(struct publish *p, json_t *o)
+{
+    struct arena mem;
+    const struct stockout *v;
+    arena_init(&mem, 0, PUBLISH_ARENA_MAX);
+    uint32_t n = cloud_stockouts(p->rt->cloud, &mem, &v);
+    uint32_t shown = n < PUBLISH_STOCKOUTS_MAX ? n : PUBLISH_STOCKOUTS_MAX;
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < shown; i++) {
+        char until[TIMEFMT_TEXT];
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:s}", "capacityType",
+                                              capacity_name(v[i].ct), "instanceType", v[i].type,
+                                              "zone", v[i].zone, "code", v[i].code ? v[i].code : "",
+                                              "until", timefmt_rfc3339(v[i].until_ns, until)));
+    }
+    json_object_set_new(o, "unavailableOfferings", list);
+    if (n > shown) {
+        json_object_set_new(o, "omitted", json_integer(n - shown));
+    }
+    arena_done(&mem);
+}
+
+static json_t *content_json(struct publish *p)
+{
+    json_t *o = json_pack("{s:i, s:s, s:o, s:s, s:o}", "schema", 1, "version", KARP_VERSION,
+                          "options", options_json(p->rt->opt), "catalogHash", p->catalog_hash,
+                          "attention", attention_json(p));
+    add_stockouts(p, o);
+    return o;
+}
+
+/* ---- what was there before --------------------------------------------------------------------
+ */
+
+static void restore_stockout(struct publish *p, const json_t *o)
+{
+    struct stockout s = {.type = jsonx_str(o, "instanceType"),
+                         .zone = jsonx_str(o, "zone"),
+                         .code = jsonx_str_or(o, "code", "")};
+    const char *until = jsonx_str_or(o, "until", ""), *ct = jsonx_str(o, "capacityType");
+    if (!s.type || !s.zone || !timefmt_parse_rfc3339(until, &s.until_ns)) {
+        return;
+    }
+    for (int i = 0; i < CT_COUNT; i++) {
+        if (str_eq(ct, capacity_name((enum capacity_type)i))) {
+            s.ct = (enum capacity_type)i;
+            cloud_stockout_restore(p->rt->cloud, &s);
+        }
+    }
+}
+
+static void restore(struct publish *p, const json_t *cm)
+{
+    const char *text = json_string_value(json_object_get(jsonx_obj(cm, "data"), "facts.json"));
+    AUTO_JSON json_t *facts =
+        text ? jsonx_parse(text, strlen(text), PUBLISH_CONFIG_MAP, NULL) : NULL;
+    const json_t *list = jsonx_arr(facts, "unavailableOfferings");
+    int64_t generation = jsonx_int(facts, "generation", 0);
+    if (generation > 0 && generation < INT64_MAX / 2) {
+        p->generation = generation;
+    }
+    for (size_t i = 0; i < json_array_size(list) && i < PUBLISH_STOCKOUTS_MAX; i++) {
+        restore_stockout(p, json_array_get(list, i));
+    }
+}
+
+static void on_read(void *arg, const struct kube_resp *resp)
+{
+    struct publish *p = arg;
+    p->open = 0;
+    if (resp->err.kind == ERR_NONE && resp->body) {
+        restore(p, resp->body);
+        p->restored = true;
+    } else {
+        p->restored = !err_transient(&resp->err) || ++p->read_tries >= RESTORE_TRIES;
+    }
+}
+
+static void read_before(struct publish *p)
+{
+    p->open = kube_get(&p->client, KIND_CONFIG_MAP, p->rt->opt->ns, PUBLISH_CONFIG_MAP, on_read, p);
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+static void answered(struct publish *p, const struct kube_resp *resp)
+{
+    p->open = 0;
+    if (resp->err.kind == ERR_NONE) {
+        p->pending = false;
+        p->complained = false;
+    } else if (!p->complained && resp->err.kind != ERR_CANCELLED) {
+        p->complained = true;
+        log_error(p->rt->log, "cannot publish facts", "ConfigMap", PUBLISH_CONFIG_MAP, "namespace",
+                  p->rt->opt->ns, "error", resp->err.msg);
+    }
+}
+
+static void on_created(void *arg, const struct kube_resp *resp)
+{
+    answered(arg, resp);
+}
+
+static void on_patched(void *arg, const struct kube_resp *resp)
+{
+    struct publish *p = arg;
+    if (resp->err.kind != ERR_NOT_FOUND) {
+        answered(p, resp);
+        return;
+    }
+    AUTO_JSON json_t *cm = json_pack("{s:{s:s}, s:{s:s}}", "metadata", "name", PUBLISH_CONFIG_MAP,
+                                     "data", "facts.json", p->sent);
+    p->open = kube_create(&p->client, KIND_CONFIG_MAP, p->rt->opt->ns, cm, on_created, p);
+}
+
+static void send_facts(struct publish *p, json_t *content)
+{
+    char now[TIMEFMT_TEXT];
+    json_object_set_new(content, "generation", json_integer(p->generation));
+    json_object_set_new(content, "writtenAt",
+                        json_string(timefmt_rfc3339(clock_wall(p->rt->clock), now)));
+    free(p->sent);
+    p->sent = jsonx_dump(content);
+    p->written_ns = clock_mono(p->rt->clock);
+    AUTO_JSON json_t *patch = json_pack("{s:{s:s}}", "data", "facts.json", p->sent);
+    p->open = kube_patch(&p->client, KIND_CONFIG_MAP, p->rt->opt->ns, PUBLISH_CONFIG_MAP, NULL,
+                         patch, NULL, on_patched, p);
+}
+
+static bool may_write(const struct publish *p)
+{
+    const struct runtime *rt = p->rt;
+    return cloud_ready(rt->cloud) &&
+           (rt->opt->mode == MODE_OBSERVE ? !gate_standby(rt->gate) : gate_open(rt->gate));
+}
+
+static void look(void *arg)
+{
+    struct publish *p = arg;
+    int64_t now_ns = clock_mono(p->rt->clock);
+    int64_t pause_ns = p->restored ? PUBLISH_LOOK_NS : RESTORE_LOOK_NS;
+    timer_set(&p->rt->timers, &p->timer, now_ns + pause_ns, look, p);
+    if (p->open || !may_write(p)) {
+        return;
+    }
+    if (!p->restored) {
+        read_before(p);
+        return;
+    }
+    AUTO_JSON json_t *content = content_json(p);
+    char *text = jsonx_dump(content);
+    if (!str_eq(text, p->content)) {
+        p->generation++;
+        p->pending = true;
+        free(p->content);
+        p->content = text;
+    } else {
+        free(text);
+    }
+    bool due = now_ns - p->written_ns >= PUBLISH_PERIOD_NS;
+    bool fresh = p->pending && !p->complained;
+    if (p->written_ns == 0 || due || fresh) {
+        send_facts(p, content);
+    }
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+struct publish *publish_new(struct runtime *rt)
+{
+    struct publish *p = NEW(struct publish);
+    p->rt = rt;
+    /* An observing agent's fence is closed for good; this object is what it may write. */
+    p->client = (struct kube_client){.port = rt->opt->mode == MODE_OBSERVE ? gate_raw_kube(rt->gate)
+                                                                           : &rt->kube,
+                                     .field_manager = "karp-agent"};
+    hash_catalog(p->catalog_hash);
+    return p;
+}
+
+void publish_free(struct publish *p)
+{
+    if (!p) {
+        return;
+    }
+    timer_stop(&p->rt->timers, &p->timer);
+    kube_cancel(&p->client, p->open);
+    free(p->content);
+    free(p->sent);
+    free(p);
+}
+
+void publish_start(struct publish *p)
+{
+    timer_set(&p->rt->timers, &p->timer, clock_mono(p->rt->clock) + RESTORE_LOOK_NS, look, p);
+}

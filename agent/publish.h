@@ -1,0 +1,31 @@
+/*
+ * publish.h - what the agent knows and the API server does not: ConfigMap karp-offerings.
+ *
+ * facts.json holds {schema, generation, version, writtenAt, options, catalogHash, attention,
+ * unavailableOfferings}, at most PUBLISH_MAX bytes (stock-outs beyond that are left out and
+ * counted in `omitted`). It lies in the agent's own namespace, is rewritten soon after a stock-out,
+ * an attention or an option changed, and once a minute otherwise. `generation` counts changes of
+ * the content, not writes; it goes on where the object stood, and the stock-outs of a process
+ * before us go on to hold: before its first write a process reads the object.
+ *
+ * Written by whoever may act, and by an observing agent too (its only write); never while standing
+ * by. A failure is logged once until it heals: nothing waits for this object.
+ */
+#ifndef KARP_AGENT_PUBLISH_H
+#define KARP_AGENT_PUBLISH_H
+
+#include "runtime.h"
+
+#define PUBLISH_CONFIG_MAP "karp-offerings"
+#define PUBLISH_MAX (900u << 10)
+#define PUBLISH_LOOK_NS (2 * NS_PER_S)
+#define PUBLISH_PERIOD_NS NS_PER_MIN
+#define PUBLISH_STOCKOUTS_MAX 4000u
+
+struct publish;
+
+struct publish *publish_new(struct runtime *rt);
+void publish_free(struct publish *p);
+void publish_start(struct publish *p);
+
+#endif

@@ -1,0 +1,710 @@
+/* sched_topo.c - groups, which pods they concern, and counting; see sched_topo.h. */
+#include "sched_topo.h"
+
+#include "common/base/str.h"
+#include "labels.h"
+#include "sched_int.h"
+#include "want.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+/* ---- a table of texts -------------------------------------------------------------------------
+ */
+
+struct entry {
+    const char *text;
+    uint64_t hash;
+    void *value;
+    struct entry *next;
+};
+
+/* A text under construction, in the arena; reused for each look-up. */
+struct text {
+    struct arena *a;
+    char *p;
+    uint32_t n, cap;
+};
+
+struct topo_table {
+    struct entry **slots;
+    uint32_t n_slots, n;
+    struct text text;  /* the one at hand */
+    const char **keys; /* label keys that selectors ask for, sorted */
+    uint32_t n_keys, cap_keys;
+    bool keys_sorted;
+};
+
+static void text_begin(struct text *t)
+{
+    t->n = 0;
+}
+
+static void PRINTF(2, 3) text_add(struct text *t, const char *fmt, ...)
+{
+    for (;;) {
+        va_list ap;
+        va_start(ap, fmt);
+        int n = vsnprintf(t->p ? t->p + t->n : NULL, t->cap - t->n, fmt, ap);
+        va_end(ap);
+        if (n >= 0 && (uint32_t)n < t->cap - t->n) {
+            t->n += (uint32_t)n;
+            return;
+        }
+        uint32_t cap = (t->cap + (n > 0 ? (uint32_t)n : 0)) * 2 + 256;
+        char *p = arena_alloc(t->a, cap);
+        if (t->n > 0) {
+            memcpy(p, t->p, t->n);
+        }
+        t->p = p;
+        t->cap = cap;
+    }
+}
+
+static uint64_t hash_of(const char *s)
+{
+    uint64_t h = UINT64_C(1469598103934665603);
+    for (; *s != '\0'; s++) {
+        h = (h ^ (unsigned char)*s) * UINT64_C(1099511628211);
+    }
+    return h;
+}
+
+static void table_grow(struct sched *s, struct topo_table *t)
+{
+    uint32_t n = t->n_slots ? t->n_slots * 2 : 64;
+    struct entry **slots = ARENA_NEW_N(s->a, struct entry *, n);
+    for (uint32_t i = 0; i < t->n_slots; i++) {
+        for (struct entry *e = t->slots[i], *next; e != NULL; e = next) {
+            next = e->next;
+            e->next = slots[e->hash & (n - 1)];
+            slots[e->hash & (n - 1)] = e;
+        }
+    }
+    t->slots = slots;
+    t->n_slots = n;
+}
+
+/* Where the value of the text stands; new ones are NULL. */
+static struct entry *table_at(struct sched *s, const char *text)
+{
+    struct topo_table *t = s->topo.table;
+    uint64_t h = hash_of(text);
+    if (t->n >= t->n_slots) {
+        table_grow(s, t);
+    }
+    struct entry **slot = &t->slots[h & (t->n_slots - 1)];
+    for (struct entry *e = *slot; e != NULL; e = e->next) {
+        if (e->hash == h && str_eq(e->text, text)) {
+            return e;
+        }
+    }
+    struct entry *e = ARENA_NEW(s->a, struct entry);
+    *e = (struct entry){arena_strdup(s->a, text), h, NULL, *slot};
+    *slot = e;
+    t->n++;
+    return e;
+}
+
+/* ---- texts ------------------------------------------------------------------------------------
+ */
+
+static void put_selector(struct text *b, const struct selector *sel)
+{
+    text_add(b, "%s", sel->nothing ? "-" : "+");
+    for (uint32_t i = 0; i < sel->n; i++) {
+        const struct selector_expr *e = &sel->v[i];
+        text_add(b, "%s/%d(", e->key, (int)e->op);
+        for (uint32_t v = 0; v < e->n; v++) {
+            text_add(b, "%s,", e->values[v]);
+        }
+        text_add(b, "%s", ")");
+    }
+}
+
+static void put_group(struct text *b, const struct topo_group *g)
+{
+    text_add(b, "g%d %u %d %d %d%d %p %s ", (int)g->kind, (unsigned)g->key, (int)g->max_skew,
+             (int)g->min_domains, g->honor_affinity, g->honor_taints, (const void *)g->filter,
+             g->owner_uid ? g->owner_uid : "");
+    put_selector(b, &g->sel);
+    text_add(b, "%s", g->all_ns ? " *" : " ");
+    for (uint32_t i = 0; i < g->n_namespaces; i++) {
+        text_add(b, "%s,", g->namespaces[i]);
+    }
+}
+
+static void note_keys(struct sched *s, const struct selector *sel)
+{
+    struct topo_table *t = s->topo.table;
+    for (uint32_t i = 0; i < sel->n; i++) {
+        bool known = false;
+        for (uint32_t k = 0; k < t->n_keys && !known; k++) {
+            known = str_eq(t->keys[k], sel->v[i].key);
+        }
+        if (!known) {
+            ARENA_GROW(s->a, t->keys, t->n_keys, t->cap_keys);
+            t->keys[t->n_keys++] = sel->v[i].key;
+        }
+    }
+}
+
+/* The group of that rule; a new one if there is none. */
+static struct topo_group *group_of(struct sched *s, const struct topo_group *rule)
+{
+    struct topo_table *t = s->topo.table;
+    text_begin(&t->text);
+    put_group(&t->text, rule);
+    struct entry *e = table_at(s, t->text.p);
+    if (e->value == NULL) {
+        struct topo_group *g = arena_memdup(s->a, rule, sizeof(*rule));
+        g->text = e->text;
+        g->host = g->key == L_HOSTNAME;
+        ARENA_GROW(s->a, s->topo.groups, s->topo.n_groups, s->topo.cap_groups);
+        s->topo.groups[s->topo.n_groups++] = g;
+        note_keys(s, &g->sel);
+        e->value = g;
+    }
+    return e->value;
+}
+
+/* ---- namespaces -------------------------------------------------------------------------------
+ */
+
+static void own_namespace(struct sched *s, const char *ns, struct topo_group *g)
+{
+    const char **one = ARENA_NEW(s->a, const char *);
+    *one = ns;
+    g->namespaces = one;
+    g->n_namespaces = 1;
+}
+
+/* Named ones and those whose labels match; the pod's own if neither is said. */
+static void term_namespaces(struct sched *s, const struct pod_term *t, const char *ns,
+                            struct topo_group *g)
+{
+    if (t->n_namespaces == 0 && !t->has_ns_sel) {
+        own_namespace(s, ns, g);
+        return;
+    }
+    g->all_ns = t->has_ns_sel && !t->ns_sel.nothing && t->ns_sel.n == 0;
+    if (g->all_ns) {
+        return;
+    }
+    uint32_t n = 0, at = 0;
+    const struct snapshot *snap = s->snap;
+    const char **v = ARENA_NEW_N(s->a, const char *, t->n_namespaces + snap->n_namespaces);
+    for (uint32_t i = 0; i < t->n_namespaces; i++) {
+        v[n++] = t->namespaces[i];
+    }
+    for (uint32_t i = 0; t->has_ns_sel && i < snap->n_namespaces; i++) {
+        if (selector_matches(&t->ns_sel, &snap->namespaces[i]->labels)) {
+            v[n++] = snap->namespaces[i]->m.name;
+        }
+    }
+    if (n > 1) {
+        qsort(v, n, sizeof(*v), str_qsort_cmp);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        if (at == 0 || !str_eq(v[at - 1], v[i])) {
+            v[at++] = v[i];
+        }
+    }
+    g->namespaces = v;
+    g->n_namespaces = at;
+}
+
+static bool concerns_ns(const struct topo_group *g, const char *ns)
+{
+    return g->all_ns || (g->n_namespaces > 0 && bsearch(&ns, g->namespaces, g->n_namespaces,
+                                                        sizeof(*g->namespaces), str_qsort_cmp));
+}
+
+/* ---- rules of a class --------------------------------------------------------------------------
+ */
+
+/* Classes of one spec, namespace and values of matchLabelKeys have the same rules. */
+struct owner {
+    struct topo_use *uses;
+    uint32_t n_uses, cap_uses;
+    struct topo_group **inverse; /* of its required anti-affinity */
+    uint32_t n_inverse, cap_inverse;
+};
+
+static bool has_rules(const struct pod_class *c)
+{
+    return c->n_spreads + c->affinity.n + c->anti_affinity.n + c->prefer_affinity.n +
+               c->avoid_affinity.n >
+           0;
+}
+
+static void owner_use(struct sched *s, struct owner *o, const struct topo_group *rule,
+                      enum topo_soft soft, uint32_t rank)
+{
+    ARENA_GROW(s->a, o->uses, o->n_uses, o->cap_uses);
+    o->uses[o->n_uses++] = (struct topo_use){.g = group_of(s, rule), .soft = soft, .rank = rank};
+}
+
+static struct topo_group term_rule(struct sched *s, const struct pod *p, const struct pod_term *t,
+                                   enum topo_kind kind)
+{
+    struct topo_group g = {.kind = kind, .key = t->key};
+    struct selector sel =
+        selector_with(s->a, &t->sel, &p->labels, t->match_keys, t->n_match_keys, SELECTOR_IN);
+    g.sel = selector_with(s->a, &sel, &p->labels, t->mismatch_keys, t->n_mismatch_keys,
+                          SELECTOR_NOT_IN);
+    term_namespaces(s, t, p->m.ns, &g);
+    return g;
+}
+
+static void owner_terms(struct sched *s, struct owner *o, const struct pod *p,
+                        const struct pod_terms *terms, enum topo_kind kind, enum topo_soft soft)
+{
+    for (uint32_t i = 0; i < terms->n; i++) {
+        struct topo_group rule = term_rule(s, p, &terms->v[i], kind);
+        owner_use(s, o, &rule, soft, i);
+    }
+}
+
+static void owner_inverse(struct sched *s, struct owner *o, const struct pod *p)
+{
+    for (uint32_t i = 0; i < p->cls->anti_affinity.n; i++) {
+        struct topo_group rule = term_rule(s, p, &p->cls->anti_affinity.v[i], TOPO_INVERSE);
+        ARENA_GROW(s->a, o->inverse, o->n_inverse, o->cap_inverse);
+        o->inverse[o->n_inverse++] = group_of(s, &rule);
+    }
+}
+
+/* Does the class ask for labels of nodes at all? Then it is its own node filter. */
+static bool filters(const struct pod_class *c, const struct spread *sp)
+{
+    return (sp->honor_affinity && (c->selector.n > 0 || c->n_required > 0)) || sp->honor_taints;
+}
+
+static void owner_spreads(struct sched *s, struct owner *o, const struct pod *p, bool soft)
+{
+    uint32_t rank = 0;
+    for (uint32_t i = 0; i < p->cls->n_spreads; i++) {
+        const struct spread *sp = &p->cls->spreads[i];
+        if (sp->soft != soft) {
+            continue;
+        }
+        struct topo_group g = {.kind = TOPO_SPREAD,
+                               .key = sp->key,
+                               .max_skew = sp->max_skew,
+                               .min_domains = sp->min_domains,
+                               .honor_affinity = sp->honor_affinity,
+                               .honor_taints = sp->honor_taints};
+        g.filter = filters(p->cls, sp) ? p->cls : NULL;
+        g.sel = selector_with(s->a, &sp->sel, &p->labels, sp->match_keys, sp->n_match_keys,
+                              SELECTOR_IN);
+        own_namespace(s, p->m.ns, &g);
+        owner_use(s, o, &g, soft ? TOPO_SOFT_SPREAD : TOPO_HARD, rank++);
+    }
+}
+
+static void put_match_keys(struct text *b, const struct pod *p, const char *const *keys, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const char *v = kvs_get(&p->labels, keys[i]);
+        text_add(b, "%s=%s,", keys[i], v ? v : "");
+    }
+}
+
+static void put_terms_keys(struct text *b, const struct pod *p, const struct pod_terms *terms)
+{
+    for (uint32_t i = 0; i < terms->n; i++) {
+        put_match_keys(b, p, terms->v[i].match_keys, terms->v[i].n_match_keys);
+        put_match_keys(b, p, terms->v[i].mismatch_keys, terms->v[i].n_mismatch_keys);
+    }
+}
+
+/* The entry of pods with these rules; only what is bound to others' rules when `bound`. */
+static struct entry *owner_entry(struct sched *s, const struct pod *p, bool is_bound)
+{
+    struct text *b = &s->topo.table->text;
+    const struct pod_class *c = p->cls;
+    text_begin(b);
+    text_add(b, "o%d %p %s ", is_bound, (const void *)c, p->m.ns);
+    for (uint32_t i = 0; i < c->n_spreads; i++) {
+        put_match_keys(b, p, c->spreads[i].match_keys, c->spreads[i].n_match_keys);
+    }
+    put_terms_keys(b, p, &c->affinity);
+    put_terms_keys(b, p, &c->anti_affinity);
+    put_terms_keys(b, p, &c->prefer_affinity);
+    put_terms_keys(b, p, &c->avoid_affinity);
+    return table_at(s, b->p);
+}
+
+static const struct owner *owner_of(struct sched *s, const struct pod *p)
+{
+    struct entry *e = owner_entry(s, p, false);
+    if (e->value != NULL) {
+        return e->value;
+    }
+    struct owner *o = ARENA_NEW(s->a, struct owner);
+    const struct pod_class *c = p->cls;
+    owner_terms(s, o, p, &c->affinity, TOPO_AFFINITY, TOPO_HARD);
+    owner_terms(s, o, p, &c->anti_affinity, TOPO_ANTI, TOPO_HARD);
+    owner_spreads(s, o, p, false);
+    if (s->opt.preference != PREFERENCE_IGNORE) {
+        owner_terms(s, o, p, &c->prefer_affinity, TOPO_AFFINITY, TOPO_SOFT_AFFINITY);
+        owner_terms(s, o, p, &c->avoid_affinity, TOPO_ANTI, TOPO_SOFT_ANTI);
+        owner_spreads(s, o, p, true);
+    }
+    owner_inverse(s, o, p);
+    e->value = o;
+    return o;
+}
+
+/* Of a bound pod only the inverse of its anti-affinity matters to others. */
+static const struct owner *bound_owner(struct sched *s, const struct pod *p)
+{
+    struct entry *e = owner_entry(s, p, true);
+    if (e->value == NULL) {
+        struct owner *o = ARENA_NEW(s->a, struct owner);
+        owner_inverse(s, o, p);
+        e->value = o;
+    }
+    return e->value;
+}
+
+/* ---- shares ------------------------------------------------------------------------------------
+ */
+
+static bool shares(const struct sched *s)
+{
+    if (s->opt.max_share_permyriad > 0) {
+        return true;
+    }
+    for (uint32_t i = 0; i < s->n_pools; i++) {
+        if (s->pools[i].max_share_permyriad > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static struct topo_group *share_of(struct sched *s, const struct pod *p)
+{
+    if (!s->topo.shares || p->owner_uid[0] == '\0') {
+        return NULL;
+    }
+    struct topo_group rule = {
+        .kind = TOPO_SHARE, .key = L_HOSTNAME, .sel = {.nothing = true}, .owner_uid = p->owner_uid};
+    return group_of(s, &rule);
+}
+
+/* ---- what concerns a pod ------------------------------------------------------------------------
+ */
+
+/* Groups whose selector the pod matches. Equal namespaces and values of the labels that anybody
+ * asks for give equal lists. */
+struct matches {
+    struct topo_group **v;
+    uint32_t n, cap;
+};
+
+static const struct matches *matches_of(struct sched *s, const struct pod *p)
+{
+    struct topo_table *t = s->topo.table;
+    if (!t->keys_sorted && t->n_keys > 1) {
+        qsort(t->keys, t->n_keys, sizeof(*t->keys), str_qsort_cmp);
+    }
+    t->keys_sorted = true;
+    text_begin(&t->text);
+    text_add(&t->text, "m%s ", p->m.ns);
+    for (uint32_t i = 0; i < t->n_keys; i++) {
+        const char *v = kvs_get(&p->labels, t->keys[i]);
+        if (v != NULL) {
+            text_add(&t->text, "%u=%s,", (unsigned)i, v);
+        }
+    }
+    struct entry *e = table_at(s, t->text.p);
+    if (e->value != NULL) {
+        return e->value;
+    }
+    struct matches *m = ARENA_NEW(s->a, struct matches);
+    for (uint32_t i = 0; i < s->topo.n_groups; i++) {
+        struct topo_group *g = s->topo.groups[i];
+        if (g->kind != TOPO_SHARE && concerns_ns(g, p->m.ns) &&
+            selector_matches(&g->sel, &p->labels)) {
+            ARENA_GROW(s->a, m->v, m->n, m->cap);
+            m->v[m->n++] = g;
+        }
+    }
+    e->value = m;
+    return m;
+}
+
+static bool in_list(struct topo_group *const *v, uint32_t n, const struct topo_group *g)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (v[i] == g) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void class_count(struct sched *s, struct topo_class *k, uint32_t *cap, struct topo_group *g)
+{
+    if (!in_list(k->counted, k->n_counted, g)) {
+        ARENA_GROW(s->a, k->counted, k->n_counted, *cap);
+        k->counted[k->n_counted++] = g;
+    }
+}
+
+/* Rules that others have about the pod come in no order of their own. */
+static bool before(const struct sched *s, const struct topo_group *x, const struct topo_group *y)
+{
+    int c = sym_cmp(s->syms, x->key, y->key);
+    return c != 0 ? c < 0 : selector_cmp(&x->sel, &y->sel) < 0;
+}
+
+static void add_inverse(struct sched *s, struct topo_class *k, uint32_t from, struct topo_group *g)
+{
+    uint32_t i = k->n_uses++;
+    for (; i > from && before(s, g, k->uses[i - 1].g); i--) {
+        k->uses[i] = k->uses[i - 1];
+    }
+    k->uses[i] = (struct topo_use){.g = g};
+}
+
+static struct topo_class *class_new(struct sched *s, const struct owner *o, const struct matches *m,
+                                    struct topo_group *share)
+{
+    struct topo_class *k = ARENA_NEW(s->a, struct topo_class);
+    uint32_t cap = 0;
+    k->uses = ARENA_NEW_N(s->a, struct topo_use, o->n_uses + m->n + 1);
+    for (uint32_t i = 0; i < o->n_uses; i++) {
+        k->uses[k->n_uses] = o->uses[i];
+        k->uses[k->n_uses++].self = in_list(m->v, m->n, o->uses[i].g);
+    }
+    for (uint32_t i = 0; i < m->n; i++) {
+        if (m->v[i]->kind == TOPO_INVERSE) {
+            add_inverse(s, k, o->n_uses, m->v[i]);
+        } else {
+            class_count(s, k, &cap, m->v[i]);
+        }
+    }
+    for (uint32_t i = 0; i < o->n_inverse; i++) {
+        class_count(s, k, &cap, o->inverse[i]);
+    }
+    if (share != NULL) {
+        k->uses[k->n_uses++] = (struct topo_use){.g = share, .self = true};
+        class_count(s, k, &cap, share);
+    }
+    return k;
+}
+
+/* With Respect a preference counts like a requirement until it is given up. */
+static void want(const struct sched *s, struct topo_class *k)
+{
+    bool soft_too = s->opt.preference == PREFERENCE_RESPECT;
+    for (uint32_t i = 0; i < k->n_uses; i++) {
+        k->uses[i].g->wanted += soft_too || k->uses[i].soft == TOPO_HARD;
+    }
+}
+
+const struct topo_class *sched_topo_class(struct sched *s, const struct pod *p)
+{
+    if (!s->topo.on) {
+        return NULL;
+    }
+    const struct owner *o = owner_of(s, p);
+    const struct matches *m = matches_of(s, p);
+    struct topo_group *share = share_of(s, p);
+    if (o->n_uses + m->n + o->n_inverse == 0 && share == NULL) {
+        return NULL;
+    }
+    struct text *b = &s->topo.table->text;
+    text_begin(b);
+    text_add(b, "c%p %p %p", (const void *)o, (const void *)m, (const void *)share);
+    struct entry *e = table_at(s, b->p);
+    if (e->value == NULL) {
+        e->value = class_new(s, o, m, share);
+    }
+    want(s, e->value);
+    if (share != NULL) {
+        share->replicas++;
+    }
+    return e->value;
+}
+
+void sched_topo_begin(struct sched *s)
+{
+    const struct snapshot *snap = s->snap;
+    bool any = s->topo.shares = shares(s);
+    for (uint32_t i = 0; !any && i < snap->n_pods; i++) {
+        any = has_rules(snap->pods[i]->cls);
+    }
+    for (uint32_t i = 0; !any && i < snap->n_bound; i++) {
+        any = snap->bound[i].pod->cls->anti_affinity.n > 0;
+    }
+    s->topo.on = any && snap->n_pods > 0;
+    if (!s->topo.on) {
+        return;
+    }
+    s->topo.table = ARENA_NEW(s->a, struct topo_table);
+    s->topo.table->text.a = s->a;
+    for (uint32_t i = 0; i < snap->n_pods; i++) {
+        (void)owner_of(s, snap->pods[i]);
+        (void)share_of(s, snap->pods[i]);
+    }
+    for (uint32_t i = 0; i < snap->n_bound; i++) {
+        if (snap->bound[i].pod->cls->anti_affinity.n > 0 && pod_active(snap->bound[i].pod)) {
+            (void)bound_owner(s, snap->bound[i].pod);
+        }
+    }
+}
+
+bool sched_topo_in_force(const struct topo_use *u, const struct topo_level *l)
+{
+    switch (u->soft) {
+    case TOPO_SOFT_AFFINITY:
+        return u->rank >= l->affinity;
+    case TOPO_SOFT_ANTI:
+        return u->rank >= l->anti;
+    case TOPO_SOFT_SPREAD:
+        return u->rank >= l->spread;
+    case TOPO_HARD:
+        break;
+    }
+    return true;
+}
+
+/* ---- counting -----------------------------------------------------------------------------------
+ */
+
+static struct topo_domain *domain(struct sched *s, struct topo_group *g, sym value)
+{
+    uint32_t lo = 0, hi = g->n_domains;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (g->domains[mid].value < value) {
+            lo = mid + 1;
+        } else {
+            hi = mid;
+        }
+    }
+    if (lo < g->n_domains && g->domains[lo].value == value) {
+        return &g->domains[lo];
+    }
+    ARENA_GROW(s->a, g->domains, g->n_domains, g->cap_domains);
+    memmove(&g->domains[lo + 1], &g->domains[lo], (g->n_domains - lo) * sizeof(*g->domains));
+    g->n_domains++;
+    g->domains[lo] = (struct topo_domain){value, 0};
+    return &g->domains[lo];
+}
+
+void sched_topo_add_domain(struct sched *s, struct topo_group *g, sym value)
+{
+    (void)domain(s, g, value);
+}
+
+static void counted(struct topo_group *g, uint32_t now)
+{
+    g->total++;
+    g->stamp++;
+    g->opened += now == 1;
+}
+
+void sched_topo_bump(struct sched *s, struct topo_group *g, sym value)
+{
+    counted(g, ++domain(s, g, value)->count);
+}
+
+void sched_topo_bump_host(struct sched *s, struct topo_group *g, uint32_t host)
+{
+    if (host >= g->cap_hosts) {
+        uint32_t cap = g->cap_hosts ? g->cap_hosts * 2 : 64;
+        while (host >= cap) {
+            cap *= 2;
+        }
+        uint32_t *hosts = ARENA_NEW_N(s->a, uint32_t, cap);
+        if (g->cap_hosts > 0) {
+            memcpy(hosts, g->hosts, g->cap_hosts * sizeof(*hosts));
+        }
+        g->hosts = hosts;
+        g->cap_hosts = cap;
+    }
+    counted(g, ++g->hosts[host]);
+}
+
+static bool wants_labels(struct sched *s, const struct pod_class *c, const struct reqset *labels)
+{
+    bool met = false;
+    for (uint32_t i = 0; i < (c->n_required ? c->n_required : 1) && !met; i++) {
+        struct arena_mark mark = arena_mark(s->a);
+        struct reqset reqs;
+        met = want_build(s->a, s->syms, c, c->n_required ? &c->required[i] : NULL, NULL, &reqs) &&
+              want_met(s->a, s->syms, labels, &reqs);
+        arena_rewind(s->a, mark);
+    }
+    return met;
+}
+
+bool sched_topo_includes(struct sched *s, const struct topo_group *g, const struct snapshot_node *n)
+{
+    if (g->filter == NULL) {
+        return true;
+    }
+    if (g->honor_taints && taints_refuse(&n->taints, &g->filter->tolerations, false) != NULL) {
+        return false;
+    }
+    return !g->honor_affinity || wants_labels(s, g->filter, &n->labels);
+}
+
+void sched_topo_count_on(struct sched *s, struct topo_group *g, const struct snapshot_node *n,
+                         uint32_t host)
+{
+    if (g->kind == TOPO_SPREAD && !sched_topo_includes(s, g, n)) {
+        return;
+    }
+    if (g->host) {
+        if (host != SCHED_NO_CLAIM) {
+            sched_topo_bump_host(s, g, host);
+        } else {
+            g->total++; /* on a node that takes nothing */
+        }
+        return;
+    }
+    const struct req *r = reqset_get(&n->labels, g->key);
+    bool anti = g->kind == TOPO_ANTI || g->kind == TOPO_INVERSE;
+    for (uint32_t i = 0; r != NULL && !r->complement && (r->n == 1 || anti) && i < r->n; i++) {
+        sched_topo_bump(s, g, r->values[i]);
+    }
+}
+
+static void count_bound(struct sched *s, const struct snapshot_bound *b)
+{
+    const struct matches *m = matches_of(s, b->pod);
+    const struct owner *o = b->pod->cls->anti_affinity.n > 0 ? bound_owner(s, b->pod) : NULL;
+    uint32_t host = s->host_of[b->node - s->snap->nodes];
+    struct topo_group *share = share_of(s, b->pod);
+    for (uint32_t g = 0; g < m->n; g++) {
+        if (m->v[g]->kind != TOPO_INVERSE) {
+            sched_topo_count_on(s, m->v[g], b->node, host);
+        }
+    }
+    for (uint32_t g = 0; o != NULL && g < o->n_inverse; g++) {
+        sched_topo_count_on(s, o->inverse[g], b->node, host);
+    }
+    if (share != NULL) {
+        share->replicas++;
+        sched_topo_count_on(s, share, b->node, host);
+    }
+}
+
+bool sched_topo_count(struct sched *s)
+{
+    uint32_t n = s->topo.on ? s->snap->n_bound : 0;
+    for (uint32_t i = 0; i < TOPO_COUNT_PER_UNIT && s->topo.at < n; i++, s->topo.at++) {
+        const struct snapshot_bound *b = &s->snap->bound[s->topo.at];
+        if (pod_active(b->pod)) {
+            count_bound(s, b);
+        }
+    }
+    return s->topo.at >= n;
+}

@@ -1,0 +1,215 @@
+/* Instances by id, many in one call; their tags; and what EC2's clock tells of ours. */
+#include "agent/claim/tagging.h"
+#include "cloudrig.h"
+
+static void rig_begin(struct rig *r)
+{
+    rig_init(r);
+    cloud_start(r->cloud);
+    rig_run(r, 3 * NS_PER_S);
+}
+
+/* ---- the end of many ------------------------------------------------------------------------- */
+
+struct end {
+    int answers;
+    enum err_kind kind;
+};
+
+static void on_end(void *arg, const struct err *err)
+{
+    struct end *e = arg;
+    e->answers++;
+    e->kind = err->kind;
+}
+
+static void ignore(void *arg, const struct launch_result *r)
+{
+    (void)arg;
+    (void)r;
+}
+
+static void launch(struct rig *r)
+{
+    rig_put(r, rig_class(NULL));
+    rig_run(r, 5 * NS_PER_S);
+    rig_put(r, rig_claim(NULL));
+    cloud_launch(r->cloud, store_claim(r->rt->store, "claim"), 1, ignore, NULL);
+    rig_run(r, 5 * NS_PER_S);
+}
+
+static const struct {
+    const char *other; /* id that is ended in the same call */
+    enum err_kind kind;
+} ends[] = {
+    {"i-00000000000dead00", ERR_NOT_FOUND}, /* unknown */
+    {"no-id", ERR_INVALID},                 /* malformed */
+};
+
+START_TEST(one_does_not_hold_up_others)
+{
+    struct rig r;
+    struct end good = {.answers = 0}, bad = {.answers = 0};
+    rig_begin(&r);
+    launch(&r);
+    const struct simec2_instance *i = simec2_instance_at(r.ec2, 0);
+    cloud_terminate(r.cloud, ends[_i].other, on_end, &bad);
+    cloud_terminate(r.cloud, i->id, on_end, &good);
+    rig_run(&r, 5 * NS_PER_S);
+    ck_assert_int_eq(good.answers, 1);
+    ck_assert_int_eq(good.kind, ERR_NONE);
+    ck_assert_int_eq(bad.answers, 1);
+    ck_assert_int_eq(bad.kind, ends[_i].kind);
+    rig_done(&r);
+}
+END_TEST
+
+/* ---- many at once ---------------------------------------------------------------------------- */
+
+#define MANY 10
+
+struct found {
+    char uid[32];
+    int answers;
+    bool right;
+};
+
+static void on_found(void *arg, const struct err *err, const struct instance *list, uint32_t n)
+{
+    struct found *f = arg;
+    f->answers++;
+    f->right = err->kind == ERR_NONE && n == 1 && str_eq(list[0].claim_uid, f->uid);
+}
+
+static uint64_t calls(struct rig *r, const char *action)
+{
+    return simec2_calls(r->ec2, "ec2", action);
+}
+
+/* Claims of one pool share the questions about their template and about their instances. */
+START_TEST(many_at_once)
+{
+    struct rig r;
+    struct found found[MANY] = {{.answers = 0}}, none = {.uid = "nobody"};
+    rig_begin(&r);
+    rig_put(&r, rig_class(NULL));
+    rig_run(&r, 5 * NS_PER_S);
+    for (int i = 0; i < MANY; i++) {
+        char patch[128];
+        snprintf(found[i].uid, sizeof(found[i].uid), "uid-%d", i);
+        snprintf(patch, sizeof(patch), "{\"metadata\":{\"name\":\"c%d\",\"uid\":\"uid-%d\"}}", i,
+                 i);
+        rig_put(&r, rig_claim(patch));
+        snprintf(patch, sizeof(patch), "c%d", i);
+        cloud_launch(r.cloud, store_claim(r.rt->store, patch), 1, ignore, NULL);
+    }
+    rig_run(&r, 10 * NS_PER_S);
+    ck_assert_uint_eq(calls(&r, "CreateFleet"), MANY);
+    ck_assert_uint_eq(calls(&r, "DescribeLaunchTemplates"), 1);
+    ck_assert_uint_eq(calls(&r, "CreateLaunchTemplate"), simec2_n_templates(r.ec2));
+    uint64_t before = calls(&r, "DescribeInstances");
+    for (int i = 0; i < MANY; i++) {
+        cloud_find(r.cloud, found[i].uid, on_found, &found[i]);
+    }
+    cloud_find(r.cloud, none.uid, on_found, &none);
+    rig_run(&r, 5 * NS_PER_S);
+    ck_assert_uint_eq(calls(&r, "DescribeInstances") - before, 1);
+    for (int i = 0; i < MANY; i++) {
+        ck_assert_int_eq(found[i].answers, 1);
+        ck_assert(found[i].right);
+    }
+    ck_assert_int_eq(none.answers, 1);
+    ck_assert(!none.right);
+    rig_done(&r);
+}
+END_TEST
+
+/* ---- tags ------------------------------------------------------------------------------------ */
+
+static const struct {
+    const char *user; /* spec.tags.Name, NULL = none */
+    const char *name; /* in the end */
+} names[] = {
+    {NULL, "node-1"},
+    {"mine", "mine"},
+};
+
+START_TEST(tags)
+{
+    struct rig r;
+    rig_begin(&r);
+    struct tagging *t = tagging_new(r.rt);
+    json_t *cls = rig_class(NULL);
+    if (names[_i].user) {
+        jsonx_set_new(cls, "spec.tags", json_pack("{s:s}", "Name", names[_i].user));
+    }
+    rig_put(&r, cls);
+    rig_run(&r, 5 * NS_PER_S);
+    rig_put(&r, rig_claim(NULL));
+    cloud_launch(r.cloud, store_claim(r.rt->store, "claim"), 1, ignore, NULL);
+    rig_run(&r, 5 * NS_PER_S);
+    json_t *claim = rig_object(&r, "claim");
+    jsonx_set_new(claim, "status.providerID",
+                  json_string(simec2_instance_at(r.ec2, 0)->provider_id));
+    jsonx_set_new(claim, "status.nodeName", json_string("node-1"));
+    jsonx_set_new(claim, "status.conditions",
+                  fake_json("[{\"type\":\"Registered\",\"status\":\"True\"}]"));
+    rig_store(&r, claim);
+    rig_run(&r, 5 * NS_PER_S);
+    AUTO_JSON json_t *list = simec2_list(r.ec2);
+    const json_t *have = json_object_get(json_array_get(list, 0), "tags");
+    ck_assert_str_eq(json_string_value(json_object_get(have, "Name")), names[_i].name);
+    ck_assert_str_eq(json_string_value(json_object_get(have, TAG_CLAIM)), "claim");
+    const json_t *a = jsonx_obj(rig_object(&r, "claim"), "metadata.annotations");
+    ck_assert_str_eq(json_string_value(json_object_get(a, ANN_TAGGED)), "true");
+    tagging_free(t);
+    rig_done(&r);
+}
+END_TEST
+
+/* ---- the clock ------------------------------------------------------------------------------- */
+
+static int64_t skew_s(struct rig *r)
+{
+    return cloud_clock_skew_ns(r->cloud) / NS_PER_S;
+}
+
+static const int jumps_s[] = {0, 40, -40, 40 * 24 * 3600};
+
+/* A step of our clock counts at once, and goes on counting: EC2 says so. Back again it is right. */
+START_TEST(clock_steps)
+{
+    struct rig r;
+    rig_begin(&r);
+    ck_assert_int_eq(skew_s(&r), 0);
+    r.f->wall_shift_ns = jumps_s[_i] * NS_PER_S;
+    ck_assert_int_eq(skew_s(&r), jumps_s[_i]);
+    r.f->wall_shift_ns = 0;
+    ck_assert_int_eq(skew_s(&r), 0);
+    rig_done(&r);
+}
+END_TEST
+
+static const struct {
+    int64_t date_s, took_s, skew_s; /* date: against our clock */
+} dates[] = {
+    {0, 0, 0},    {-1, 0, 0},   {1, 0, 0},    {-5, 5, 0},
+    {-40, 0, 39}, {40, 0, -39}, {-40, 30, 9}, {-86400, 0, 86399},
+};
+
+START_TEST(clock_differs)
+{
+    struct rig r;
+    rig_begin(&r);
+    int64_t now_ns = clock_wall(r.rt->clock);
+    instance_note_date(r.cloud, now_ns + dates[_i].date_s * NS_PER_S, dates[_i].took_s * NS_PER_S);
+    ck_assert_int_eq(skew_s(&r), dates[_i].skew_s);
+    instance_note_date(r.cloud, 0, 0); /* no word */
+    ck_assert_int_eq(skew_s(&r), dates[_i].skew_s);
+    rig_done(&r);
+}
+END_TEST
+
+UNIT_MAIN("instances", UNIT_CASES(one_does_not_hold_up_others, ends), UNIT_TEST(many_at_once),
+          UNIT_CASES(tags, names), UNIT_CASES(clock_steps, jumps_s),
+          UNIT_CASES(clock_differs, dates))

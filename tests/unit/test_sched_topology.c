@@ -1,0 +1,180 @@
+/* Topology spread: rows of worlds and what becomes of them. */
+#include "placetest.h"
+
+#define ZONE "topology.kubernetes.io/zone"
+#define HOST "kubernetes.io/hostname"
+#define WEB "labels: {app: web}"
+#define SEL "labelSelector: {matchLabels: {app: web}}"
+#define SPREAD(key, more)                                                                          \
+    "topologySpreadConstraints: [{maxSkew: 1, topologyKey: " key                                   \
+    ", whenUnsatisfiable: DoNotSchedule, " SEL more "}]"
+#define SOFT(key)                                                                                  \
+    "topologySpreadConstraints: [{maxSkew: 1, topologyKey: " key                                   \
+    ", whenUnsatisfiable: ScheduleAnyway, " SEL "}]"
+#define NODE(name, zone) "{name: " name ", zone: zone-" zone "}"
+
+static const struct place_row rows[] = {
+    {"zones in balance", "{pods: [{count: 6, " WEB ", spec: {" SPREAD(ZONE, "") "}}]}",
+     "a=2 b=2 c=2 | 3 claims", NULL, 0},
+    {"maxSkew 1 and 4 pods", "{pods: [{count: 4, " WEB ", spec: {" SPREAD(ZONE, "") "}}]}",
+     "a=2 b=1 c=1 | 3 claims", NULL, 0},
+    {"what is bound counts",
+     "{nodes: [" NODE("n1", "a") "], bound: [{node: n1, count: 2, " WEB "}],"
+                                 " pods: [{count: 2, " WEB
+                                 ", cpu: 3950, spec: {" SPREAD(ZONE, "") "}}]}",
+     "b=1 c=1 | 2 claims", NULL, 0},
+    {"terminal pods and other namespaces do not count",
+     "{nodes: [" NODE("n1", "a") "], bound: [{node: n1, count: 2, ns: other, " WEB "}],"
+                                 " pods: [{count: 1, " WEB ", spec: {" SPREAD(ZONE, "") "}}]}",
+     "a=1 | 0 claims | 1 on nodes", NULL, 0},
+    {"an existing node in the wrong zone is not taken",
+     "{nodes: [" NODE("n1", "a") "], bound: [{node: n1, count: 1, " WEB "}],"
+                                 " pods: [{count: 1, " WEB ", spec: {" SPREAD(ZONE, "") "}}]}",
+     "b=1 | 1 claims", NULL, 0},
+    {"zones of the pool only",
+     "{pools: [{name: main, reqs: '" ZONE " In zone-a,zone-b'}],"
+     " pods: [{count: 4, " WEB ", spec: {" SPREAD(ZONE, "") "}}]}",
+     "a=2 b=2 | 2 claims", NULL, 0},
+    {"zones that the pod asks for",
+     "{pods: [{count: 4, " WEB ", spec: {nodeSelector: {" ZONE
+     ": zone-b}, " SPREAD(ZONE, "") "}}]}",
+     "b=4 | 1 claims", NULL, 0},
+    {"a zone with nodes of others that the pod cannot take is a domain",
+     "{pools: [{name: main, reqs: '" ZONE " In zone-a'}],"
+     " nodes: [{name: n1, zone: zone-b, taints: 'x:NoSchedule'}],"
+     " pods: [{count: 2, " WEB ", spec: {" SPREAD(ZONE, "") "}}]}",
+     "a=1 | 1 claims | TopologySpread 1",
+     "topology spread cannot be met: over topology.kubernetes.io/zone, maxSkew 1, the emptiest of "
+     "2 has 0 of app In [web]",
+     0},
+    {"but not with nodeTaintsPolicy Honor",
+     "{pools: [{name: main, reqs: '" ZONE " In zone-a'}],"
+     " nodes: [{name: n1, zone: zone-b, taints: 'x:NoSchedule'}],"
+     " pods: [{count: 2, " WEB ", spec: {" SPREAD(ZONE, ", nodeTaintsPolicy: Honor") "}}]}",
+     "a=2 | 1 claims", NULL, 0},
+    {"nodes that the selector leaves out are no domain",
+     "{pools: [{name: main, reqs: '" ZONE " In zone-a; team In x'}],"
+     " nodes: [" NODE("n1", "b") "],"
+                                 " pods: [{count: 2, " WEB
+                                 ", spec: {nodeSelector: {team: x}, " SPREAD(ZONE, "") "}}]}",
+     "a=2 | 1 claims", NULL, 0},
+    {"unless nodeAffinityPolicy says Ignore",
+     "{pools: [{name: main, reqs: '" ZONE " In zone-a; team In x'}],"
+     " nodes: [" NODE("n1", "b") "],"
+                                 " pods: [{count: 2, " WEB
+                                 ", spec: {nodeSelector: {team: x}, " SPREAD(
+                                     ZONE, ", nodeAffinityPolicy: Ignore") "}}]}",
+     "a=1 | 1 claims | TopologySpread 1", NULL, 0},
+    {"a key of pools: only those that the pod tolerates and selects",
+     "{pools: [{name: a, reqs: 'team In a; capacity-spread In 1', taints: 'a:NoSchedule'},"
+     " {name: b, reqs: 'capacity-spread In 2,3,4,5,6,7,8,9,10'}],"
+     " pods: [{count: 4, " WEB
+     ", spec: {nodeSelector: {team: a}, tolerations: [{operator: Exists}], " SPREAD(
+         "capacity-spread", ", nodeTaintsPolicy: Honor, nodeAffinityPolicy: Honor") "}}]}",
+     "?=4 | 1 claims", NULL, 0},
+    {"minDomains that there are not",
+     "{pods: [{count: 5, " WEB ", spec: {" SPREAD(ZONE, ", minDomains: 4") "}}]}",
+     "a=1 b=1 c=1 | 3 claims | TopologySpread 2", NULL, 0},
+    {"minDomains that there are",
+     "{pods: [{count: 5, " WEB ", spec: {" SPREAD(ZONE, ", minDomains: 3") "}}]}",
+     "a=2 b=2 c=1 | 3 claims", NULL, 0},
+    {"host names: one each", "{pods: [{count: 3, " WEB ", spec: {" SPREAD(HOST, "") "}}]}",
+     "?=3 | 3 claims", NULL, 0},
+    {"host names: nodes that exist first",
+     "{nodes: [" NODE("n1", "a") ", " NODE("n2", "b") "], bound: [{node: n1, " WEB "}],"
+                                                      " pods: [{count: 2, " WEB
+                                                      ", spec: {" SPREAD(HOST, "") "}}]}",
+     "?=1 b=1 | 1 claims | 1 on nodes", NULL, 0},
+    {"capacity types",
+     "{pods: [{count: 4, " WEB ", spec: {" SPREAD("karpenter.sh/capacity-type", "") "}}]}",
+     "?=4 | 2 claims", NULL, 0},
+    {"architectures", "{pods: [{count: 4, " WEB ", spec: {" SPREAD("kubernetes.io/arch", "") "}}]}",
+     "?=4 | 2 claims", NULL, 0},
+    {"zone and host",
+     "{pods: [{count: 3, " WEB ", spec: {topologySpreadConstraints: ["
+     "{maxSkew: 1, topologyKey: " ZONE ", whenUnsatisfiable: DoNotSchedule, " SEL "},"
+     "{maxSkew: 1, topologyKey: " HOST ", whenUnsatisfiable: DoNotSchedule, " SEL "}]}}]}",
+     "a=1 b=1 c=1 | 3 claims", NULL, 0},
+    {"zone and capacity type",
+     "{pods: [{count: 6, " WEB ", spec: {topologySpreadConstraints: ["
+     "{maxSkew: 1, topologyKey: " ZONE ", whenUnsatisfiable: DoNotSchedule, " SEL "},"
+     "{maxSkew: 1, topologyKey: karpenter.sh/capacity-type, whenUnsatisfiable: DoNotSchedule, " SEL
+     "}]}}]}",
+     "a=2 b=2 c=2 | 4 claims", NULL, 0},
+    {"a key that nothing has", "{pods: [{count: 1, " WEB ", spec: {" SPREAD("rack", "") "}}]}",
+     "0 claims | TopologySpread 1", NULL, 0},
+    {"no selector selects nothing",
+     "{pods: [{count: 3, " WEB
+     ", spec: {topologySpreadConstraints: [{maxSkew: 1, topologyKey: " ZONE
+     ", whenUnsatisfiable: DoNotSchedule}]}}]}",
+     "a=3 | 1 claims", NULL, 0},
+    {"a selector that cannot be read selects nothing",
+     "{pods: [{count: 3, " WEB
+     ", spec: {topologySpreadConstraints: [{maxSkew: 1, topologyKey: " ZONE
+     ", whenUnsatisfiable: DoNotSchedule, labelSelector: {matchExpressions: [{key: app, operator: "
+     "Like, values: [web]}]}}]}}]}",
+     "a=3 | 1 claims", NULL, 0},
+    {"an empty selector selects all of the namespace",
+     "{nodes: [" NODE("n1", "a") "], bound: [{node: n1, count: 1, labels: {x: v}}],"
+                                 " pods: [{count: 2, cpu: 3950, " WEB
+                                 ", spec: {topologySpreadConstraints: [{maxSkew: 1, "
+                                 "topologyKey: " ZONE
+                                 ", whenUnsatisfiable: DoNotSchedule, labelSelector: {}}]}}]}",
+     "b=1 c=1 | 2 claims", NULL, 0},
+    {"matchLabelKeys: revisions by themselves",
+     "{nodes: [" NODE(
+         "n1", "a") "], bound: [{node: n1, count: 5, labels: {app: web, rev: '1'}}],"
+                    " pods: [{count: 3, labels: {app: web, rev: '2'}, cpu: 3000, spec: {" SPREAD(
+                        ZONE, ", matchLabelKeys: [rev]") "}}]}",
+     "a=1 b=1 c=1 | 2 claims | 1 on nodes", NULL, 0},
+    {"pods that do not match their own selector",
+     "{nodes: [" NODE(
+         "n1", "a") "], bound: [{node: n1, count: 2, " WEB "}],"
+                    " pods: [{count: 4, labels: {app: other}, cpu: 3950, spec: {" SPREAD(ZONE,
+                                                                                         "") "}}]}",
+     "b=4 | 1 claims", NULL, 0},
+    {"pods of others count where they come to lie",
+     "{pods: [{count: 2, name: big, " WEB ", cpu: 3000}, {count: 4, name: small, " WEB
+     ", cpu: 500, spec: {" SPREAD(ZONE, "") "}}]}",
+     "a=2 b=2 c=2 | 3 claims", NULL, 0},
+    {"soft, respected", "{pods: [{count: 3, " WEB ", spec: {" SOFT(HOST) "}}]}", "?=3 | 3 claims",
+     NULL, PREFERENCE_RESPECT},
+    {"soft, given up where it cannot be met",
+     "{pods: [{count: 1, " WEB ", spec: {" SOFT("rack") "}}]}", "?=1 | 1 claims", NULL,
+     PREFERENCE_RESPECT},
+    {"soft, ignored", "{pods: [{count: 3, " WEB ", spec: {" SOFT(HOST) "}}]}", "?=3 | 1 claims",
+     NULL, PREFERENCE_IGNORE},
+    {"soft, reasonable", "{pods: [{count: 3, " WEB ", spec: {" SOFT(HOST) "}}]}", "?=3 | 1 claims",
+     NULL, PREFERENCE_REASONABLE},
+    {"soft, reasonable: kept among nodes that there are",
+     "{nodes: [" NODE("n1", "a") ", " NODE("n2", "b") "], pods: [{count: 2, " WEB
+                                                      ", spec: {" SOFT(HOST) "}}]}",
+     "a=1 b=1 | 0 claims | 2 on nodes", NULL, PREFERENCE_REASONABLE},
+    {"hundred pods do not need a hundred nodes",
+     "{pods: [{count: 100, " WEB ", spec: {affinity: {podAntiAffinity: "
+     "{preferredDuringSchedulingIgnoredDuringExecution: [{weight: 100, podAffinityTerm: "
+     "{topologyKey: " HOST ", " SEL "}}]}}}}]}",
+     "?=100 | 2 claims", NULL, PREFERENCE_REASONABLE},
+    {"share of a workload per node",
+     "{pools: [{name: main, share: 25%}], pods: [{count: 8, owner: rs}]}", "?=8 | 4 claims", NULL,
+     0},
+    {"share, at least one", "{pools: [{name: main, share: 1%}], pods: [{count: 3, owner: rs}]}",
+     "?=3 | 3 claims", NULL, 0},
+    {"share of a pool: nodes that are nobody's have none",
+     "{pools: [{name: main, share: 50%}], nodes: [" NODE(
+         "n1", "a") "],"
+                    " bound: [{node: n1, count: 1, owner: rs}], pods: [{count: 4, owner: rs}]}",
+     "a=4 | 0 claims | 4 on nodes", NULL, 0},
+    {"share, each workload by itself",
+     "{pools: [{name: main, share: 50%}], pods: [{count: 2, name: u, owner: u}, {count: 2, name: "
+     "v, owner: v}]}",
+     "?=4 | 2 claims", NULL, 0},
+};
+
+START_TEST(spread)
+{
+    place_row(&rows[_i]);
+}
+END_TEST
+
+UNIT_MAIN("sched_topology", UNIT_CASES(spread, rows))
