@@ -12,6 +12,7 @@
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
+#include "compare.h"
 #include "run.h"
 
 #include <unistd.h>
@@ -272,6 +273,9 @@ static int run_all(struct command *c)
 int main(int argc, char **argv)
 {
     struct command c = {.n_files = 0};
+    if (argc == 3 && str_eq(argv[1], "compare")) {
+        return compare_main(argv[2]);
+    }
     int rc = parse(&c, argc, argv);
     return rc ? rc : run_all(&c);
 }

@@ -257,6 +257,7 @@ static void watch(struct play *p, const json_t *step)
     if (!str_eq(got_text, want_text)) {
         complain(p, "events %snot %s", got_text, want_text);
     }
+    buf_done(&seen.events);
     sim_api_port_free(p->w->api, port);
 }
 
@@ -306,6 +307,7 @@ START_TEST(answers_as_the_real_one)
         sim_world_free(p.w);
     }
     AUTO_FREE char *text = buf_take(&p.complaints);
+    buf_done(&p.complaints);
     ck_assert_msg(p.bad == 0, "%zu of %zu:%s", p.bad, p.n, text);
     ck_assert_uint_gt(p.n, 150);
 }

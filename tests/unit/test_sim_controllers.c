@@ -1,5 +1,5 @@
 /* StatefulSet, Job, CronJob, adoption and the scale subresource of the simulated world; see
- * tests/sim/kube/work/. The world begins at 09:00:00. */
+ * tests/sim/kube/ctl/. The world begins at 09:00:00. */
 #include "simrig.h"
 
 static struct sim_world *make_world(void)

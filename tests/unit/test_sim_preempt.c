@@ -46,7 +46,7 @@ static const struct row rows[] = {
      NULL,
      "",
      "",
-     "preemption: not eligible due to preemptionPolicy=Never."},
+     "no new claims to deallocate, preemption: not eligible due to preemptionPolicy=Never."},
     {"no more than needed",
      {{"l1", "a", 1, 0}, {"l2", "a", 1, 0}, {"l3", "a", 2, 0}, {"m", "b", 4, 100}},
      2,

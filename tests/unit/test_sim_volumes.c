@@ -1,6 +1,6 @@
-/* Claims, volumes and attachments of the simulated world; see tests/sim/kube/work/volumes.h. */
+/* Claims, volumes and attachments of the simulated world; see tests/sim/kube/ctl/volumes.h. */
 #include "simrig.h"
-#include "tests/sim/kube/work/volumes.h"
+#include "tests/sim/kube/ctl/volumes.h"
 
 #define ZONE "topology.kubernetes.io/zone"
 #define IN_ZONE(z)                                                                                 \

@@ -110,14 +110,27 @@ static bool restartable(const json_t *container)
     return str_eq(jsonx_str(container, "restartPolicy"), "Always");
 }
 
-void sim_res_pod(const json_t *pod_spec, struct sim_res *ret)
+/* nonzero: cpu and memory that a container does not ask for count all the same. */
+static void container_requests(const json_t *c, bool nonzero, struct sim_res *ret)
+{
+    const json_t *requests = jsonx_at(c, "resources.requests");
+    sim_res_read(requests, ret);
+    if (nonzero && !json_object_get(requests, "cpu")) {
+        ret->cpu_milli = NONZERO_CPU_MILLI;
+    }
+    if (nonzero && !json_object_get(requests, "memory")) {
+        ret->mem_bytes = NONZERO_MEM_BYTES;
+    }
+}
+
+static void pod_requests(const json_t *pod_spec, bool nonzero, struct sim_res *ret)
 {
     struct sim_res one, sidecars = {0}, peak = {0};
     size_t i;
     json_t *c;
     *ret = (struct sim_res){0};
     json_array_foreach (json_object_get(pod_spec, "initContainers"), i, c) {
-        sim_res_read(jsonx_at(c, "resources.requests"), &one);
+        container_requests(c, nonzero, &one);
         if (restartable(c)) {
             sim_res_add(&sidecars, &one, 1);
             raise_to(&peak, &sidecars);
@@ -127,28 +140,27 @@ void sim_res_pod(const json_t *pod_spec, struct sim_res *ret)
         }
     }
     json_array_foreach (json_object_get(pod_spec, "containers"), i, c) {
-        sim_res_read(jsonx_at(c, "resources.requests"), &one);
+        container_requests(c, nonzero, &one);
         sim_res_add(ret, &one, 1);
     }
     sim_res_add(ret, &sidecars, 1);
     raise_to(ret, &peak);
     sim_res_read(json_object_get(pod_spec, "overhead"), &one);
     sim_res_add(ret, &one, 1);
+}
+
+void sim_res_pod(const json_t *pod_spec, struct sim_res *ret)
+{
+    pod_requests(pod_spec, false, ret);
     ret->pods = 1;
 }
 
 void sim_res_pod_nonzero(const json_t *pod_spec, int64_t *ret_cpu_milli, int64_t *ret_mem_bytes)
 {
-    size_t i;
-    json_t *c;
-    *ret_cpu_milli = *ret_mem_bytes = 0;
-    json_array_foreach (json_object_get(pod_spec, "containers"), i, c) {
-        struct sim_res one;
-        const json_t *requests = jsonx_at(c, "resources.requests");
-        sim_res_read(requests, &one);
-        *ret_cpu_milli += json_object_get(requests, "cpu") ? one.cpu_milli : NONZERO_CPU_MILLI;
-        *ret_mem_bytes += json_object_get(requests, "memory") ? one.mem_bytes : NONZERO_MEM_BYTES;
-    }
+    struct sim_res all;
+    pod_requests(pod_spec, true, &all);
+    *ret_cpu_milli = all.cpu_milli;
+    *ret_mem_bytes = all.mem_bytes;
 }
 
 const char *sim_res_lacks(const struct sim_res *allocatable, const struct sim_res *used,

@@ -21,6 +21,7 @@
 #ifndef KARP_SIM_SCHED_H
 #define KARP_SIM_SCHED_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -39,5 +40,10 @@ void sim_sched_stop(struct sim_sched *s);
 void sim_sched_start(struct sim_sched *s);
 /* Pods that wait for a node. */
 uint64_t sim_sched_pending(const struct sim_sched *s);
+
+/* For comparisons: the nodes that share the best score for a pod that waits, as an array of names
+ * in no order (chance would take one of them); empty, with the message in *ret_why (heap), if it
+ * fits nowhere. Nothing is placed, nobody has to go. NULL if no such pod waits. New reference. */
+json_t *sim_sched_would(struct sim_sched *s, const char *ns, const char *pod, char **ret_why);
 
 #endif

@@ -27,7 +27,7 @@ void sim_workloads_stop(struct sim_workloads *c);
 void sim_workloads_start(struct sim_workloads *c);
 /* A kubelet fell silent (kubelet.c tells): the node lifecycle controller has something to watch. */
 void sim_workloads_node_silent(struct sim_workloads *c);
-/* Volumes attached to the node are not detached any more (or are again), see work/volumes.h. */
+/* Volumes attached to the node are not detached any more (or are again), see ctl/volumes.h. */
 void sim_workloads_hold_volumes(struct sim_workloads *c, const char *node, bool hold);
 
 /*
@@ -51,6 +51,8 @@ struct sim_victim {
 
 /* Fills all but rank. */
 void sim_victim_read(const json_t *pod, struct sim_victim *ret);
+/* < 0 if a goes before b; 0 if upstream leaves it open. */
+int sim_victim_order(const struct sim_victim *a, const struct sim_victim *b, int64_t now_wall_ns);
 /* Sorts those to go first to the front. */
 void sim_victim_sort(struct sim_victim *v, size_t n, int64_t now_wall_ns);
 

@@ -3,42 +3,20 @@
 
 #include "common/base/alloc.h"
 #include "common/base/buf.h"
-#include "common/base/hash.h"
 #include "common/base/jsonx.h"
 #include "common/base/map.h"
 #include "common/base/str.h"
 #include "sched_fit.h"
+#include "sched_part.h"
 #include "sched_preempt.h"
 #include "sched_why.h"
 #include "tests/sim/kube/world.h"
 
 #define WHO "kube-scheduler"
 #define MESSAGE_MAX 4096
+/* What the plug-ins say that are asked after the filters: DynamicResources, then preemption. */
+#define POST_FILTERS " no new claims to deallocate, preemption: "
 #define CLASSES_MAX 100000u
-
-/* A class that fits nowhere until something changes: epoch tells since when. */
-struct refusal {
-    uint64_t epoch;
-    char *message;
-};
-
-struct sim_sched {
-    struct sim_world *w;
-    uint64_t chance_state;
-    struct entropy chance;
-    struct sim_cluster cluster;
-    struct sim_sched_pod **active;
-    size_t n_active, cap_active;
-    struct sim_sched_pod **waiting;
-    size_t n_waiting, cap_waiting;
-    struct map *refusals; /* class hash in hex -> refusal */
-    uint64_t epoch;       /* moves when something happened that could make a pod fit */
-    uint64_t seq;
-    const struct sim_sched_pod *current; /* its cycle is under way: not to be queued */
-    size_t n_binding;                    /* pods whose volumes are being bound */
-    bool stopped;
-    struct timer cycle, wake, bind;
-};
 
 static void on_cycle(void *arg);
 static void on_wake(void *arg);
@@ -81,7 +59,7 @@ static void cut(struct sim_sched_pod **list, size_t *n, const struct sim_sched_p
     }
 }
 
-static void dequeue(struct sim_sched *s, struct sim_sched_pod *p)
+void sim_sched_dequeue(struct sim_sched *s, struct sim_sched_pod *p)
 {
     if (p->pending && p->active) {
         cut(s->active, &s->n_active, p);
@@ -98,7 +76,7 @@ static void kick_cycle(struct sim_sched *s)
     }
 }
 
-static void enqueue(struct sim_sched *s, struct sim_sched_pod *p)
+void sim_sched_enqueue(struct sim_sched *s, struct sim_sched_pod *p)
 {
     p->pending = true;
     p->seq = ++s->seq;
@@ -107,7 +85,7 @@ static void enqueue(struct sim_sched *s, struct sim_sched_pod *p)
 }
 
 /* Something happened that could help those that wait. */
-static void epoch_moved(struct sim_sched *s)
+void sim_sched_epoch_moved(struct sim_sched *s)
 {
     s->epoch++;
     if (!s->stopped && s->n_waiting > 0) {
@@ -147,181 +125,10 @@ static int64_t backoff(unsigned attempts)
     return ns < SIM_SCHED_BACKOFF_MAX_NS ? ns : SIM_SCHED_BACKOFF_MAX_NS;
 }
 
-/* ---- news --------------------------------------------------------------------------------------
- */
-
-/* What of a node a scheduling decision can depend on. */
-static bool node_matters(const json_t *a, const json_t *b)
-{
-    return !a || !json_equal(json_object_get(a, "spec"), json_object_get(b, "spec")) ||
-           !json_equal(jsonx_at(a, "metadata.labels"), jsonx_at(b, "metadata.labels")) ||
-           !json_equal(jsonx_at(a, "status.allocatable"), jsonx_at(b, "status.allocatable"));
-}
-
-static void on_node(struct sim_sched *s, const struct sim_change *c)
-{
-    bool gone = c->type == KUBE_DELETED;
-    struct sim_sched_node *n =
-        sim_cluster_node(&s->cluster, jsonx_str_or(c->after, "metadata.name", ""));
-    bool matters = gone || node_matters(c->before, c->after);
-    sim_cluster_set_node(&s->cluster, n, gone ? NULL : c->after);
-    if (matters) {
-        epoch_moved(s);
-    }
-}
-
-static void pod_forget(struct sim_sched *s, struct sim_sched_pod *p)
-{
-    struct sim_sched_node *n = p->node;
-    dequeue(s, p);
-    s->n_binding -= p->binding;
-    if (n) {
-        sim_cluster_unplace(&s->cluster, p);
-        sim_cluster_drop_idle(&s->cluster, n);
-    }
-    if (n || p->nominated) {
-        epoch_moved(s);
-    }
-    map_del(s->cluster.pods, p->uid);
-    sim_cluster_pod_free(&s->cluster, p);
-}
-
-static bool is_ours_to_place(const json_t *pod)
-{
-    return sim_pod_node(pod)[0] == '\0' && !sim_pod_terminating(pod) &&
-           str_eq(jsonx_str(pod, "spec.schedulerName"), "default-scheduler") &&
-           json_array_size(jsonx_at(pod, "spec.schedulingGates")) == 0;
-}
-
-/* A pod that is placed can let in others that look for company or for an even spread. */
-static bool somebody_waits_for_pods(const struct sim_sched *s)
-{
-    for (size_t i = 0; i < s->n_waiting; i++) {
-        if (s->waiting[i]->topological) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* The pod is bound to a node now: by us (then it stands there already) or by somebody else. */
-static void pod_bound(struct sim_sched *s, struct sim_sched_pod *p, json_t *pod)
-{
-    struct sim_sched_node *n = sim_cluster_node(&s->cluster, sim_pod_node(pod));
-    bool was_terminating = p->terminating;
-    dequeue(s, p);
-    s->n_binding -= p->binding;
-    p->binding = false;
-    sim_cluster_nominate(&s->cluster, p, NULL);
-    if (p->node && p->node != n) {
-        sim_cluster_unplace(&s->cluster, p);
-    }
-    if (p->node) {
-        sim_cluster_pod_refresh(&s->cluster, p, pod);
-    } else {
-        sim_cluster_pod_read(p, pod);
-        sim_cluster_place(&s->cluster, p, n);
-        if (somebody_waits_for_pods(s)) {
-            epoch_moved(s);
-        }
-    }
-    if (p->terminating && !was_terminating && somebody_waits_for_pods(s)) {
-        epoch_moved(s);
-    }
-}
-
-static bool reads_anew(const struct sim_sched_pod *p, const json_t *pod)
-{
-    return !p->obj ||
-           !sim_json_same(json_object_get(p->obj, "spec"), json_object_get(pod, "spec")) ||
-           !sim_json_same(jsonx_at(p->obj, "metadata.labels"), jsonx_at(pod, "metadata.labels"));
-}
-
-static void pod_queued(struct sim_sched *s, struct sim_sched_pod *p, json_t *pod)
-{
-    bool changed = reads_anew(p, pod);
-    if (p->binding) {
-        return; /* it stands somewhere already; only its volumes are missing */
-    }
-    if (changed) {
-        sim_cluster_pod_read(p, pod);
-    } else {
-        json_decref(p->obj);
-        p->obj = json_incref(pod);
-    }
-    sim_cluster_nominate(&s->cluster, p, jsonx_str_or(pod, "status.nominatedNodeName", ""));
-    if (p == s->current) {
-        return;
-    }
-    if (!p->pending) {
-        enqueue(s, p);
-    } else if (changed && !p->active) {
-        dequeue(s, p);
-        enqueue(s, p);
-    }
-}
-
-static void on_pod(struct sim_sched *s, const struct sim_change *c)
-{
-    struct sim_sched_pod *p = map_get(s->cluster.pods, jsonx_str_or(c->after, "metadata.uid", ""));
-    bool bound = sim_pod_node(c->after)[0] != '\0';
-    bool gone = c->type == KUBE_DELETED || sim_pod_over(c->after);
-    if (gone || (!bound && !is_ours_to_place(c->after))) {
-        if (p) {
-            pod_forget(s, p);
-        }
-        return;
-    }
-    if (!p) {
-        p = sim_cluster_pod_new(&s->cluster, c->after);
-    }
-    if (bound) {
-        pod_bound(s, p, c->after);
-    } else {
-        pod_queued(s, p, c->after);
-    }
-}
-
-static void kick_bind(struct sim_sched *s)
+void sim_sched_kick_bind(struct sim_sched *s)
 {
     if (s->n_binding > 0 && !s->stopped) {
         vclock_set(&s->w->clock, &s->bind, SIM_SCHED_CYCLE_NS, on_bind, s);
-    }
-}
-
-static void on_attachment(struct sim_sched *s, const struct sim_change *c)
-{
-    const char *volume = jsonx_str(c->after, "spec.source.persistentVolumeName");
-    if (volume && c->type != KUBE_MODIFIED) {
-        sim_cluster_attach(&s->cluster, jsonx_str_or(c->after, "spec.nodeName", ""), volume,
-                           c->type == KUBE_ADDED);
-        epoch_moved(s);
-    }
-}
-
-static void on_change(void *ctx, const struct sim_change *c)
-{
-    struct sim_sched *s = ctx;
-    switch (c->kind) {
-    case SIM_POD:
-        on_pod(s, c);
-        break;
-    case SIM_NODE:
-        on_node(s, c);
-        break;
-    case SIM_VOLUMEATTACHMENT:
-        on_attachment(s, c);
-        break;
-    case SIM_PVC:
-    case SIM_PV:
-    case SIM_STORAGECLASS:
-    case SIM_CSINODE:
-    case SIM_NAMESPACE:
-        epoch_moved(s);
-        kick_bind(s);
-        break;
-    default:
-        break;
     }
 }
 
@@ -381,9 +188,9 @@ static char *trial_message(struct trial *t, const char *refused, const char *pre
         sim_tallies_print(&t->reasons, t->nodes, &b);
     }
     if (preemption) {
-        buf_printf(&b, "%s%s", preemption[0] ? " preemption: " : "", preemption);
+        buf_printf(&b, "%s%s", preemption[0] ? POST_FILTERS : "", preemption);
     } else {
-        buf_puts(&b, " preemption: ");
+        buf_puts(&b, POST_FILTERS);
         sim_tallies_print(&t->preempting, t->nodes, &b);
     }
     return buf_take(&b);
@@ -521,7 +328,7 @@ static const char *preempt(struct sim_sched *s, struct sim_sched_pod *p, struct 
 /* ---- one pod ------------------------------------------------------------------------------------
  */
 
-static void refusal_free(struct refusal *r)
+static void refusal_free(struct sim_refusal *r)
 {
     if (r) {
         free(r->message);
@@ -537,7 +344,7 @@ static void remember(struct sim_sched *s, const char *class, const char *message
         }
         map_clear(s->refusals);
     }
-    struct refusal *r = NEW(struct refusal);
+    struct sim_refusal *r = NEW(struct sim_refusal);
     r->epoch = s->epoch;
     r->message = xstrdup(message);
     refusal_free(map_put(s->refusals, class, r, NULL));
@@ -588,7 +395,7 @@ static void assume_and_bind(struct sim_sched *s, struct sim_sched_pod *p, struct
     p->bind_until_ns = vclock_now(&s->w->clock) + SIM_SCHED_BIND_NS;
     s->n_binding++;
     sim_volumes_bind(&s->cluster, WHO, p, n);
-    kick_bind(s);
+    sim_sched_kick_bind(s);
 }
 
 /* Volumes that did not come: the pod gives its place back and starts anew. */
@@ -598,7 +405,7 @@ static void give_up_binding(struct sim_sched *s, struct sim_sched_pod *p)
     put_off(s, p,
             "running PreBind plugin \"VolumeBinding\": binding volumes: context deadline "
             "exceeded");
-    epoch_moved(s);
+    sim_sched_epoch_moved(s);
 }
 
 static void on_bind(void *arg)
@@ -641,7 +448,7 @@ static void on_bind(void *arg)
 static const char *known_refusal(const struct sim_sched *s, const struct sim_sched_pod *p,
                                  const char *class)
 {
-    const struct refusal *known = map_get(s->refusals, class);
+    const struct sim_refusal *known = map_get(s->refusals, class);
     bool same = known && known->epoch == s->epoch && !p->nominated &&
                 !sim_cluster_has_lower(&s->cluster, p->priority);
     return same ? known->message : NULL;
@@ -711,6 +518,63 @@ static void on_cycle(void *arg)
     kick_cycle(s);
 }
 
+/* ---- asking -------------------------------------------------------------------------------------
+ */
+
+static struct sim_sched_pod *waiting_pod(const struct sim_sched *s, const char *ns,
+                                         const char *name)
+{
+    for (MAP_EACH(s->cluster.pods, e)) {
+        struct sim_sched_pod *p = map_value(e);
+        if (p->pending && str_eq(p->ns, ns) && str_eq(p->name, name)) {
+            return p;
+        }
+    }
+    return NULL;
+}
+
+static json_t *best_nodes(const struct sim_cycle *cy, const struct trial *t)
+{
+    json_t *out = json_array();
+    AUTO_FREE int64_t *score = NEW_N(int64_t, t->n + 1);
+    int64_t best = INT64_MIN;
+    sim_score(cy, t->feasible, t->n, score);
+    for (size_t i = 0; i < t->n; i++) {
+        best = score[i] > best ? score[i] : best;
+    }
+    for (size_t i = 0; i < t->n; i++) {
+        if (score[i] == best) {
+            json_array_append_new(out, json_string(t->feasible[i]->name));
+        }
+    }
+    return out;
+}
+
+json_t *sim_sched_would(struct sim_sched *s, const char *ns, const char *pod, char **ret_why)
+{
+    struct sim_sched_pod *p = waiting_pod(s, ns, pod);
+    struct trial t = {0};
+    struct sim_cycle cy;
+    *ret_why = NULL;
+    if (!p) {
+        return NULL;
+    }
+    bool may = sim_cycle_begin(&cy, &s->cluster, p);
+    if (may) {
+        try_nodes(s, &cy, &t);
+    }
+    json_t *out = best_nodes(&cy, &t);
+    sim_cycle_end(&cy);
+    if (t.n == 0) {
+        struct sim_preemption nobody = {.no_victims = t.n_hopeful};
+        t.nodes = nodes_there(s);
+        note_unhelpful(&t, &nobody);
+        *ret_why = trial_message(&t, may ? NULL : cy.volumes.refused, NULL);
+    }
+    trial_done(&t);
+    return out;
+}
+
 /* ---- life
  * ------------------------------------------------------------------------------------------- */
 
@@ -722,7 +586,7 @@ struct sim_sched *sim_sched_new(struct sim_world *w)
     s->chance = entropy_seeded(&s->chance_state);
     sim_cluster_init(&s->cluster, w->api);
     s->refusals = map_new(CLASSES_MAX);
-    sim_api_subscribe(w->api, on_change, s);
+    sim_api_subscribe(w->api, sim_sched_on_change, s);
     return s;
 }
 
@@ -757,8 +621,8 @@ void sim_sched_start(struct sim_sched *s)
 {
     s->stopped = false;
     kick_cycle(s);
-    kick_bind(s);
-    epoch_moved(s);
+    sim_sched_kick_bind(s);
+    sim_sched_epoch_moved(s);
 }
 
 uint64_t sim_sched_pending(const struct sim_sched *s)

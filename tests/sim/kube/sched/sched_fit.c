@@ -47,8 +47,7 @@ static void filter_taints(const struct sim_cycle *cy, struct sim_sched_node *n,
     const json_t *taint = sim_untolerated(tolerations(cy->p), jsonx_at(n->obj, "spec.taints"),
                                           "NoSchedule", "NoExecute", NULL);
     if (taint) {
-        against(why, "node(s) had untolerated taint {%s: %s}", jsonx_str_or(taint, "key", ""),
-                jsonx_str_or(taint, "value", ""));
+        against(why, "node(s) had untolerated taint(s)%s%s", "", "");
         why->final = true;
     }
 }
@@ -263,22 +262,27 @@ static int64_t score_least(const struct sim_sched_pod *p, const struct sim_sched
     return (cpu + mem) / 2;
 }
 
-/* In ten thousandths, at most 10000. */
-static int64_t fraction(int64_t requested, int64_t capacity)
+static double fraction(int64_t requested, int64_t capacity)
 {
-    if (capacity <= 0 || requested >= capacity) {
-        return 10000;
-    }
-    return requested * 10000 / capacity;
+    double part = (double)requested / (double)capacity;
+    return part > 1 ? 1 : part;
 }
 
-/* NodeResourcesBalancedAllocation: 1 - standard deviation of the two fractions. */
+/* NodeResourcesBalancedAllocation: 1 - standard deviation of the two fractions, in floating point
+ * and cut off as upstream does it. Pods without requests do not care. */
 static int64_t score_balanced(const struct sim_sched_pod *p, const struct sim_sched_node *n)
 {
-    int64_t cpu = fraction(n->used.cpu_milli + p->req.cpu_milli, n->allocatable.cpu_milli);
-    int64_t mem = fraction(n->used.mem_bytes + p->req.mem_bytes, n->allocatable.mem_bytes);
-    int64_t deviation = (cpu > mem ? cpu - mem : mem - cpu) / 2;
-    return (10000 - deviation) / 100;
+    int64_t cpu = n->allocatable.cpu_milli, mem = n->allocatable.mem_bytes;
+    if (p->req.cpu_milli == 0 && p->req.mem_bytes == 0) {
+        return 0;
+    }
+    if (cpu == 0 || mem == 0) {
+        return SCORE_MAX;
+    }
+    double deviation = (fraction(n->used.cpu_milli + p->req.cpu_milli, cpu) -
+                        fraction(n->used.mem_bytes + p->req.mem_bytes, mem)) /
+                       2;
+    return (int64_t)((1 - (deviation < 0 ? -deviation : deviation)) * SCORE_MAX);
 }
 
 /* TaintToleration: PreferNoSchedule taints that are not tolerated; fewer is better. */

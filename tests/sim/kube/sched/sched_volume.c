@@ -4,8 +4,8 @@
 #include "common/base/alloc.h"
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
+#include "tests/sim/kube/ctl/volumes.h"
 #include "tests/sim/kube/jsonsel.h"
-#include "tests/sim/kube/work/volumes.h"
 
 /* ---- claims of a pod --------------------------------------------------------------------------
  */

@@ -13,104 +13,95 @@
 #define WHO "disruption-controller"
 #define DISRUPTED_NS (2 * NS_PER_MIN)
 
-static json_t *matching_pods(const struct sim_workloads *c, const json_t *pdb)
+static bool speaks_of(const json_t *pdb, const char *ns, const json_t *labels)
 {
-    json_t *out = json_array();
-    const char *ns = jsonx_str(pdb, "metadata.namespace");
-    for (size_t i = 0; i < sim_api_count(c->w->api, SIM_POD); i++) {
-        const json_t *pod = sim_api_at(c->w->api, SIM_POD, i);
-        if (str_eq(jsonx_str(pod, "metadata.namespace"), ns) &&
-            jsonsel_match_selector(jsonx_at(pdb, "spec.selector"),
-                                   jsonx_at(pod, "metadata.labels"))) {
-            json_array_append(out, (json_t *)pod);
-        }
-    }
-    return out;
+    return str_eq(jsonx_str(pdb, "metadata.namespace"), ns) &&
+           jsonsel_match_selector(jsonx_at(pdb, "spec.selector"), labels);
 }
 
-/* The scalable above a pod: its controller, or the Deployment above its ReplicaSet. */
-static const json_t *scalable(const struct sim_workloads *c, const json_t *pod)
+/* The scalable above a crowd: its controller, or the Deployment above its ReplicaSet. */
+static const json_t *scalable(const struct sim_workloads *c, const struct sim_crowd *crowd)
 {
-    const json_t *ref = sim_controller(pod);
     const json_t *owner =
-        ref ? sim_api_get_uid(c->w->api, jsonx_str_or(ref, "uid", ""), NULL) : NULL;
+        sim_api_get_uid(c->w->api, jsonx_str_or(crowd->controller, "uid", ""), NULL);
     const json_t *above = owner ? sim_controller(owner) : NULL;
     const json_t *top =
         above ? sim_api_get_uid(c->w->api, jsonx_str_or(above, "uid", ""), NULL) : NULL;
     return top ? top : owner;
 }
 
-/* False if a pod has no controller that can be scaled: then nothing may be disrupted. */
-static bool expected_of_controllers(const struct sim_workloads *c, const json_t *pods, int64_t *ret)
-{
-    json_t *seen = json_object();
-    size_t i;
-    json_t *pod;
-    bool ok = true;
-    *ret = 0;
-    json_array_foreach ((json_t *)pods, i, pod) {
-        const json_t *top = scalable(c, pod);
-        const json_t *replicas = jsonx_at(top, "spec.replicas");
-        const char *uid = jsonx_str_or(top, "metadata.uid", "");
-        ok = ok && json_is_integer(replicas);
-        if (json_is_integer(replicas) && !json_object_get(seen, uid)) {
-            json_object_set_new(seen, uid, json_true());
-            *ret += json_integer_value(replicas);
-        }
-    }
-    json_decref(seen);
-    return ok;
-}
-
 struct budget {
     int64_t expected, desired, healthy, allowed;
+    int64_t matched;   /* pods */
+    int64_t replicas;  /* wished by their controllers */
+    bool scalables;    /* all have one that can be scaled */
+    json_t *seen;      /* uids of these */
     json_t *disrupted; /* what is left of it */
 };
 
-static bool read_wish(const struct sim_workloads *c, const json_t *pdb, const json_t *pods,
-                      struct budget *b)
+static void count_crowd(const struct sim_workloads *c, const struct sim_crowd *crowd,
+                        struct budget *b)
+{
+    const json_t *top = scalable(c, crowd);
+    const json_t *replicas = jsonx_at(top, "spec.replicas");
+    const char *uid = jsonx_str_or(top, "metadata.uid", "");
+    b->matched += crowd->n;
+    b->healthy += crowd->healthy;
+    b->scalables = b->scalables && json_is_integer(replicas);
+    if (json_is_integer(replicas) && !json_object_get(b->seen, uid)) {
+        json_object_set_new(b->seen, uid, json_true());
+        b->replicas += json_integer_value(replicas);
+    }
+}
+
+static void count_crowds(const struct sim_workloads *c, const json_t *pdb, struct budget *b)
+{
+    b->scalables = true;
+    for (MAP_EACH(c->crowds.all, e)) {
+        const struct sim_crowd *crowd = map_value(e);
+        if (speaks_of(pdb, crowd->ns, crowd->labels)) {
+            count_crowd(c, crowd, b);
+        }
+    }
+}
+
+/* False if a pod has no controller that can be scaled: then nothing may be disrupted. */
+static bool read_wish(const json_t *pdb, struct budget *b)
 {
     const json_t *min = jsonx_at(pdb, "spec.minAvailable");
     const json_t *max = jsonx_at(pdb, "spec.maxUnavailable");
     if (json_is_integer(min)) {
-        b->expected = (int64_t)json_array_size(pods);
+        b->expected = b->matched;
         b->desired = json_integer_value(min);
         return true;
     }
-    bool ok = expected_of_controllers(c, pods, &b->expected);
+    b->expected = b->replicas;
     if (max) {
         b->desired = b->expected - sim_int_or_percent(max, b->expected, true, 0);
         b->desired = b->desired < 0 ? 0 : b->desired;
     } else {
         b->desired = sim_int_or_percent(min, b->expected, true, b->expected);
     }
-    return ok;
+    return b->scalables;
 }
 
-/* Whether the eviction that was granted to the pod still counts. */
-static bool still_disrupted(const struct sim_workloads *c, const json_t *pdb, const json_t *pod)
+/* Pods whose eviction was granted count as gone until they are, at most for a while. */
+static void take_disrupted(const struct sim_workloads *c, const json_t *pdb, struct budget *b)
 {
-    int64_t at;
-    const char *s = json_string_value(json_object_get(jsonx_at(pdb, "status.disruptedPods"),
-                                                      jsonx_str_or(pod, "metadata.name", "")));
-    return s && timefmt_parse_rfc3339(s, &at) && vclock_wall(&c->w->clock) < at + DISRUPTED_NS;
-}
-
-static void count_healthy(const struct sim_workloads *c, const json_t *pdb, const json_t *pods,
-                          struct budget *b)
-{
-    size_t i;
-    json_t *pod;
-    json_array_foreach ((json_t *)pods, i, pod) {
-        if (sim_pod_terminating(pod)) {
-            continue;
-        }
-        const char *name = jsonx_str_or(pod, "metadata.name", "");
-        if (still_disrupted(c, pdb, pod)) {
-            json_object_set(b->disrupted, name,
-                            json_object_get(jsonx_at(pdb, "status.disruptedPods"), name));
-        } else {
-            b->healthy += sim_pod_ready(pod);
+    const char *name;
+    json_t *value;
+    const char *ns = jsonx_str_or(pdb, "metadata.namespace", "");
+    json_object_foreach (jsonx_at(pdb, "status.disruptedPods"), name, value) {
+        int64_t at;
+        const char *s = json_string_value(value);
+        const json_t *pod = sim_api_get(c->w->api, SIM_POD, ns, name);
+        bool counts = pod && !sim_pod_terminating(pod) &&
+                      speaks_of(pdb, ns, jsonx_at(pod, "metadata.labels")) && s &&
+                      timefmt_parse_rfc3339(s, &at) &&
+                      vclock_wall(&c->w->clock) < at + DISRUPTED_NS;
+        if (counts) {
+            json_object_set(b->disrupted, name, value);
+            b->healthy -= sim_pod_ready(pod);
         }
     }
 }
@@ -149,15 +140,15 @@ void sim_pdb_reconcile(struct sim_workloads *c, const char *ns, const char *name
         return;
     }
     json_t *pdb = json_incref((json_t *)stored);
-    json_t *pods = matching_pods(c, pdb);
-    struct budget b = {.disrupted = json_object()};
-    bool known = read_wish(c, pdb, pods, &b);
-    count_healthy(c, pdb, pods, &b);
+    struct budget b = {.disrupted = json_object(), .seen = json_object()};
+    count_crowds(c, pdb, &b);
+    bool known = read_wish(pdb, &b);
+    take_disrupted(c, pdb, &b);
     b.allowed = known && b.expected > 0 && b.healthy > b.desired ? b.healthy - b.desired : 0;
     json_t *status = status_of(c, pdb, &b);
     json_decref(b.disrupted);
+    json_decref(b.seen);
     null_missing(status, pdb);
     sim_status_update(c, WHO, pdb, status);
-    json_decref(pods);
     json_decref(pdb);
 }

@@ -9,6 +9,7 @@
 #define KARP_SIM_WORKLOADS_PART_H
 
 #include "common/base/map.h"
+#include "crowd.h"
 #include "tests/sim/kube/podspec.h"
 #include "tests/sim/kube/world.h"
 #include "volumes.h"
@@ -45,7 +46,8 @@ struct sim_workloads {
     struct sim_index job_pods; /* "ns/name" of a Job -> pods, of its namesakes too */
     struct sim_index orphans;  /* namespace -> labelled pods without controller */
     struct sim_index strays;   /* controller uid -> pods whose labels have changed */
-    struct map *later;         /* "kind/ns/name" -> struct sim_later */
+    struct sim_crowds crowds;
+    struct map *later; /* "kind/ns/name" -> struct sim_later */
     struct sim_dirty *dirty;
     size_t n_dirty, cap_dirty;
     struct map *is_dirty; /* "kind/ns/name" */

@@ -89,10 +89,8 @@ static int order_times(int64_t a_ns, int64_t b_ns, const struct sim_victim *a,
     return by_log ? by_log : strcmp(a->uid, b->uid);
 }
 
-static int victim_cmp(const void *pa, const void *pb, void *arg)
+int sim_victim_order(const struct sim_victim *a, const struct sim_victim *b, int64_t now)
 {
-    const struct sim_victim *a = pa, *b = pb;
-    int64_t now = *(const int64_t *)arg;
     int c;
     if (a->assigned != b->assigned) {
         return a->assigned ? 1 : -1;
@@ -113,8 +111,15 @@ static int victim_cmp(const void *pa, const void *pb, void *arg)
         (c = order_times(a->created_wall_ns, b->created_wall_ns, a, b, now)) != 0) {
         return c;
     }
-    /* Upstream leaves equals as they are; a total order keeps replays exact. */
-    return strcmp(a->uid, b->uid);
+    return 0;
+}
+
+/* Upstream leaves equals as they are; a total order keeps replays exact. */
+static int victim_cmp(const void *pa, const void *pb, void *arg)
+{
+    const struct sim_victim *a = pa, *b = pb;
+    int c = sim_victim_order(a, b, *(const int64_t *)arg);
+    return c ? c : strcmp(a->uid, b->uid);
 }
 
 void sim_victim_sort(struct sim_victim *v, size_t n, int64_t now_wall_ns)
@@ -141,13 +146,12 @@ static void count_nodes(const struct sim_workloads *c, const char *uid, json_t *
     json_decref(pods);
 }
 
-/* Active pods per node of all ReplicaSets with the same controller; of this one alone if none. */
+/* Active pods per node of all ReplicaSets with the same controller; none at all if it has none. */
 static json_t *related_counts(const struct sim_workloads *c, const json_t *rs)
 {
     json_t *counts = json_object();
     const json_t *owner = sim_controller(rs);
     if (!owner) {
-        count_nodes(c, jsonx_str_or(rs, "metadata.uid", ""), counts);
         return counts;
     }
     json_t *sets = sim_index_collect(&c->sets_of, jsonx_str_or(owner, "uid", ""), false);

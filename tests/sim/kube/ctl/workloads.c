@@ -177,6 +177,7 @@ static void follow(struct sim_workloads *c, const struct sim_change *ch)
         index_move(&c->pods_on, ch->before ? sim_pod_node(ch->before) : "",
                    now ? sim_pod_node(now) : "", ch->after);
         follow_owners(c, ch, now);
+        sim_crowds_change(&c->crowds, ch);
     } else if (ch->kind == SIM_REPLICASET) {
         index_move(&c->sets_of, controller_uid(ch->before), controller_uid(now), ch->after);
     } else if (ch->kind == SIM_JOB) {
@@ -508,6 +509,7 @@ struct sim_workloads *sim_workloads_new(struct sim_world *w)
         all[i]->counts = map_new(SIM_API_OBJECTS_MAX);
     }
     c->later = map_new(SIM_DIRTY_MAX);
+    sim_crowds_init(&c->crowds);
     c->is_dirty = map_new(SIM_DIRTY_MAX);
     c->gc = sim_gc_new(w);
     c->life = sim_nodelife_new(c);
@@ -535,6 +537,7 @@ void sim_workloads_free(struct sim_workloads *c)
     index_done(&c->job_pods);
     index_done(&c->orphans);
     index_done(&c->strays);
+    sim_crowds_done(&c->crowds);
     for (MAP_EACH(c->later, l)) {
         later_free(map_value(l));
     }
