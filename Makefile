@@ -65,7 +65,8 @@ AGENT_SRC := $(filter-out $(AGENT_MAIN),$(call src,agent) $(foreach d,cloud stor
 CMD_MAIN := cmd/main.c
 CMD_SRC := $(filter-out $(CMD_MAIN),$(call src,cmd))
 SIM_MAIN := tests/sim/karp_sim.c tests/sim/karp_ec2.c tests/sim/ec2_http.c
-SIM_SRC := $(filter-out $(SIM_MAIN),$(call src,tests/sim) $(call src,tests/sim/kube) $(call src,tests/sim/ec2))
+SIM_SRC := $(filter-out $(SIM_MAIN),$(call src,tests/sim) $(call src,tests/sim/kube) $(call src,tests/sim/kube/sched) \
+           $(call src,tests/sim/kube/work) $(call src,tests/sim/kube/rule) $(call src,tests/sim/ec2))
 
 CATALOG_DATA := $(wildcard common/core/data/*.json.gz)
 CATALOG_C := $(BUILD)/gen/catalog_table.c

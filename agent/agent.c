@@ -27,6 +27,7 @@
 #include "common/kube/events.h"
 #include "publish.h"
 #include "runtime.h"
+#include "agent/work/walltime.h"
 
 #define TURN_NS (20 * NS_PER_MS)
 #define TURN_TIMERS_MAX 20000 /* a clock that stands still must not make a turn endless */
@@ -100,7 +101,7 @@ struct agent *agent_new(const struct agent_options *o, const struct agent_ports 
     struct runtime *rt = &a->rt;
     a->entropy = ports->entropy;
     rt->opt = o;
-    rt->clock = ports->clock;
+    walltime_new(rt, ports->clock);
     rt->entropy = &a->entropy;
     rt->log = ports->log;
     timers_init(&rt->timers);
@@ -155,6 +156,7 @@ void agent_free(struct agent *a)
     }
     struct runtime *rt = &a->rt;
     timer_stop(&rt->timers, &a->tick);
+    walltime_stop(rt->walltime);
     controllers_free(a);
     cloud_free(rt->cloud);
     events_free(rt->events);
@@ -166,6 +168,7 @@ void agent_free(struct agent *a)
     decoder_free(rt->decoder);
     symtab_free(rt->syms);
     timers_done(&rt->timers);
+    walltime_free(rt->walltime);
     free(a);
 }
 
@@ -194,6 +197,7 @@ static void agent_start(struct agent *a)
                                                : "provision");
     events_enable(a->rt.events, false);
     timer_set(&a->rt.timers, &a->tick, clock_mono(a->rt.clock), tick, a);
+    walltime_start(a->rt.walltime);
 #define X(name) name##_start(a->name);
     CONTROLLERS(X)
 #undef X

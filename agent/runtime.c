@@ -3,6 +3,7 @@
 
 #include "agent/cloud/cloud.h"
 #include "agent/work/gate.h"
+#include "agent/work/walltime.h"
 
 static bool off(int64_t skew_ns)
 {
@@ -11,7 +12,7 @@ static bool off(int64_t skew_ns)
 
 bool runtime_clock_skewed(struct runtime *rt)
 {
-    return (rt->gate && off(gate_clock_skew_ns(rt->gate))) ||
+    return walltime_skewed(rt->walltime) || (rt->gate && off(gate_clock_skew_ns(rt->gate))) ||
            (rt->cloud && off(cloud_clock_skew_ns(rt->cloud)));
 }
 

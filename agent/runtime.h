@@ -22,10 +22,12 @@ struct intents;
 struct launcher;
 struct metrics;
 struct store;
+struct walltime;
 
 struct runtime {
     const struct agent_options *opt;
-    const struct clock *clock;
+    const struct clock *clock; /* walltime.h's */
+    struct walltime *walltime;
     struct entropy *entropy;
     const struct log *log;
     struct timers timers;

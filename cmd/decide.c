@@ -5,15 +5,16 @@
 #include "common/base/str.h"
 #include "common/core/labels.h"
 #include "common/kube/ec2class.h"
+#include "facts.h"
 #include "usage.h"
 
 #define SCRATCH_MAX SIZE_MAX
 
 struct decide_market {
     const struct nodeclass *cls; /* NULL: that of an absent class */
-    struct catalog *catalog;     /* owned unless it is the types' own */
+    struct catalog *catalog;
     struct offerings *offerings;
-    bool borrowed;
+    bool borrowed, own_offerings; /* the catalog is the types' own; its offerings are a copy */
 };
 
 struct decider {
@@ -21,6 +22,8 @@ struct decider {
     struct world *w;
     const struct prices *prices;
     const struct types *types; /* NULL = built in */
+    enum decide_pods which;
+    struct facts facts;
     struct decision *d;
     struct arena *a;
     struct err *err;
@@ -223,6 +226,21 @@ static void offer_all(const struct decider *d, struct decide_market *m, const st
     }
 }
 
+/* What is sold out now, as far as the agent has told. */
+static void sell_out(const struct decider *d, struct offerings *o, const struct catalog *c)
+{
+    for (size_t i = 0; i < d->facts.n_stockouts; i++) {
+        const struct facts_stockout *f = &d->facts.stockouts[i];
+        int type = f->type ? catalog_find_type(c, sym_find(d->w->syms, f->type)) : -1;
+        int zone = f->zone ? catalog_find_zone(c, sym_find(d->w->syms, f->zone)) : -1;
+        enum capacity_type ct =
+            f->capacity_type ? capacity_type_of(sym_find(d->w->syms, f->capacity_type)) : CT_COUNT;
+        if (type >= 0 && zone >= 0 && ct != CT_COUNT) {
+            offerings_set_available(o, (uint32_t)type, (uint32_t)zone, ct, false);
+        }
+    }
+}
+
 static int make_market(const struct decider *d, const struct nodeclass *cls,
                        struct decide_market *ret)
 {
@@ -232,6 +250,11 @@ static int make_market(const struct decider *d, const struct nodeclass *cls,
         ret->catalog = d->types->catalog;
         ret->offerings = d->types->offerings;
         ret->borrowed = true;
+        if (d->facts.n_stockouts > 0) {
+            ret->offerings = offerings_copy(ret->offerings);
+            ret->own_offerings = true;
+            sell_out(d, ret->offerings, ret->catalog);
+        }
         return 0;
     }
     AUTO_JSON json_t *spec = cls ? jsonx_parse(cls->spec, strlen(cls->spec), "spec", NULL) : NULL;
@@ -250,6 +273,7 @@ static int make_market(const struct decider *d, const struct nodeclass *cls,
         return -1;
     }
     offer_all(d, ret, &ec);
+    sell_out(d, ret->offerings, ret->catalog);
     return 0;
 }
 
@@ -395,9 +419,24 @@ static void add_rest(struct world *w, struct snapshot_in *in)
     in->n_csi_nodes = (uint32_t)world_n(w, KIND_CSI_NODE);
 }
 
+/* The pods that are not bound. */
+static void only_unbound(const struct decider *d, struct snapshot_in *in)
+{
+    const struct pod **v = ARENA_NEW_N(d->a, const struct pod *, in->n_pods);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < in->n_pods; i++) {
+        if (in->pods[i]->node_name[0] == '\0') {
+            v[n++] = in->pods[i];
+        }
+    }
+    in->pods = v;
+    in->n_pods = n;
+}
+
 static int build(struct decider *d)
 {
     struct world *w = d->w;
+    facts_read(w, d->a, &d->facts);
     struct snapshot_in in = {
         .now_ns = w->now_ns,
         .syms = w->syms,
@@ -414,6 +453,9 @@ static int build(struct decider *d)
     if (add_pools(d, &in) != 0) {
         return -1;
     }
+    if (d->which == DECIDE_UNBOUND) {
+        only_unbound(d, &in);
+    }
     struct sched_options options;
     if (options_of(d->c->o, &options, d->err) != 0) {
         return -1;
@@ -423,6 +465,7 @@ static int build(struct decider *d)
     struct sched *s = sched_begin(d->a, &d->d->snap, &options);
     while (!sched_step(s, DECIDE_MAX_UNITS)) {
     }
+    d->d->pass = s;
     d->d->result = sched_result(s);
     return 0;
 }
@@ -430,9 +473,22 @@ static int build(struct decider *d)
 int decide(struct cmd *c, struct world *w, const struct prices *p, const struct types *types,
            struct decision *ret, struct err *reterr)
 {
+    return decide_which(c, w, p, types, DECIDE_AS_AGENT, ret, reterr);
+}
+
+int decide_which(struct cmd *c, struct world *w, const struct prices *p, const struct types *types,
+                 enum decide_pods which, struct decision *ret, struct err *reterr)
+{
     memset(ret, 0, sizeof(*ret));
     arena_init(&ret->mem, 64u << 10, SCRATCH_MAX);
-    struct decider d = {c, w, p, types, ret, &ret->mem, reterr};
+    struct decider d = {.c = c,
+                        .w = w,
+                        .prices = p,
+                        .types = types,
+                        .which = which,
+                        .d = ret,
+                        .a = &ret->mem,
+                        .err = reterr};
     if (build(&d) != 0) {
         decide_done(ret);
         return -1;
@@ -445,6 +501,8 @@ void decide_done(struct decision *d)
     for (size_t i = 0; i < d->n_markets; i++) {
         if (!d->markets[i].borrowed) {
             catalog_free(d->markets[i].catalog);
+        }
+        if (!d->markets[i].borrowed || d->markets[i].own_offerings) {
             offerings_free(d->markets[i].offerings);
         }
     }

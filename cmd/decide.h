@@ -8,6 +8,8 @@
  * all zones of the region and all images. A type is offered in the zones of the built-in table, in
  * all zones of a region that the table does not know.
  *
+ * Offerings that the agent has published as sold out are so until their time.
+ *
  * A decision borrows world, prices and types. The world's symbols grow with it.
  */
 #ifndef KARP_CMD_DECIDE_H
@@ -25,12 +27,19 @@ struct decide_market; /* a catalog with its offerings */
 struct decision {
     struct arena mem;
     struct snapshot snap;
+    struct sched *pass; /* over; for explain.h */
     const struct sched_result *result;
     struct decide_market *markets;
     size_t n_markets, cap_markets;
 };
 
+/* Whose place is looked for: DECIDE_AS_AGENT has beside pending pods those of leaving nodes too. */
+enum decide_pods { DECIDE_AS_AGENT, DECIDE_UNBOUND };
+
 /* On failure nothing is left behind. */
+int decide_which(struct cmd *c, struct world *w, const struct prices *p, const struct types *types,
+                 enum decide_pods which, struct decision *ret, struct err *reterr);
+/* As the agent. */
 int decide(struct cmd *c, struct world *w, const struct prices *p, const struct types *types,
            struct decision *ret, struct err *reterr);
 void decide_done(struct decision *d);

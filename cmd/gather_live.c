@@ -88,6 +88,9 @@ static void list(struct live *l, enum kube_kind k)
         /* What is over holds no node. */
         opts.field_selector = "status.phase!=Succeeded,status.phase!=Failed";
     }
+    if (k == KIND_EVENT) {
+        opts.field_selector = l->w->event_fields ? l->w->event_fields : "involvedObject.kind=Pod";
+    }
     struct fetch *f = &l->fetches[k];
     *f = (struct fetch){.live = l, .kind = k};
     l->open++;
@@ -194,6 +197,7 @@ static void remember(struct live *l)
     int64_t skew;
     const char *name = *cfg->cluster ? cfg->cluster : cfg->server;
     l->w->name = arena_strdup(&l->w->mem, name);
+    l->w->ns = arena_strdup(&l->w->mem, cfg->ns);
     if (kube_http_skew_ns(l->conn->http, &skew) && (skew > SKEW_MIN_NS || skew < -SKEW_MIN_NS)) {
         l->w->skew_ns = skew;
     }

@@ -70,6 +70,9 @@ struct cmd_opts {
     const char *color; /* auto, always, never */
     bool ascii;
     bool client_only; /* version */
+    /* what to change before looking, what to look at */
+    struct opt_texts files, scales, sets;
+    bool all_namespaces, pending, redact;
     /* offline input and facts */
     struct opt_texts snapshots;
     const char *catalog, *prices, *region, *at;

@@ -99,6 +99,28 @@ static const struct opt decision[] = {
 };
 GROUP(opts_decision, "Decisions", decision);
 
+static const struct opt what_if[] = {
+    {"filename", 'f', OPT_TEXTS, AT(files), "PATH", NULL,
+     "Objects to add or to put in place of those there are; - is standard input"},
+    {"scale", 0, OPT_TEXTS, AT(scales), "NS/[KIND/]NAME=N", NULL,
+     "Give a workload so many pods, may be repeated"},
+    {"set", 0, OPT_TEXTS, AT(sets), "KIND/NAME.PATH=VALUE", NULL,
+     "Change one field of an object, may be repeated"},
+};
+GROUP(opts_what_if, "What if", what_if);
+
+static const struct opt pods[] = {
+    {"all-namespaces", 'A', OPT_FLAG, AT(all_namespaces), NULL, NULL, "Pods of every namespace"},
+    {"pending", 0, OPT_FLAG, AT(pending), NULL, NULL, "All pods that wait, grouped by cause"},
+};
+GROUP(opts_pods, "Pods", pods);
+
+static const struct opt snapshot[] = {
+    {"redact", 0, OPT_FLAG, AT(redact), NULL, NULL,
+     "Replace names, labels and the like by others; leave out what no decision needs"},
+};
+GROUP(opts_snapshot, "Snapshot", snapshot);
+
 static const struct opt version[] = {
     {"client", 0, OPT_FLAG, AT(client_only), NULL, NULL, "Only this program's version"},
 };

@@ -8,6 +8,7 @@
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
 #include "common/core/labels.h"
+#include "objects.h"
 
 #include <stdarg.h>
 
@@ -96,6 +97,9 @@ void world_forget(struct world *w, enum kube_kind k)
     }
     w->n_objects -= w->lists[k].n;
     w->lists[k].n = 0;
+    if (w->keep) {
+        objects_forget(w->keep, k);
+    }
 }
 
 /* ---- what is kept of the other kinds --------------------------------------------------------- */
@@ -146,6 +150,27 @@ static struct world_hold *read_hold(struct world *w, const json_t *o)
     h->by = text(w, o, "spec.by");
     h->until_ns = time_at(o, "spec.until");
     return h;
+}
+
+/* NULL if it is not about a pod. */
+static struct world_event *read_event(struct world *w, const json_t *o)
+{
+    static const char *const times[] = {"series.lastObservedTime", "lastTimestamp", "eventTime",
+                                        "firstTimestamp", "metadata.creationTimestamp"};
+    if (!str_eq(jsonx_str(o, "involvedObject.kind"), "Pod")) {
+        return NULL;
+    }
+    struct world_event *e = ARENA_NEW(&w->mem, struct world_event);
+    e->ns = text(w, o, "involvedObject.namespace");
+    e->pod = text(w, o, "involvedObject.name");
+    e->reason = text(w, o, "reason");
+    e->message = text(w, o, "message");
+    e->source = text(w, o, "source.component");
+    e->source = *e->source ? e->source : text(w, o, "reportingComponent");
+    for (size_t i = 0; i < ARRAY_LEN(times) && e->time_ns == 0; i++) {
+        e->time_ns = time_at(o, times[i]);
+    }
+    return e;
 }
 
 static void read_facts(struct world *w, const json_t *o)
@@ -267,6 +292,8 @@ static void *decode_object(struct world *w, enum kube_kind k, const json_t *o, s
         return read_request(w, o);
     case KIND_HOLD:
         return read_hold(w, o);
+    case KIND_EVENT:
+        return read_event(w, o);
     case KIND_CONFIG_MAP:
         read_facts(w, o);
         return NULL;
@@ -321,6 +348,9 @@ static void add_object(struct world *w, enum kube_kind k, const json_t *o)
     const char *ns = jsonx_str_or(o, "metadata.namespace", "");
     const char *kind = kube_kind(k)->kind;
     AUTO_FREE char *key = xasprintf("%s/%s/%s", kind, ns, name);
+    if (w->keep) {
+        objects_put(w->keep, k, o);
+    }
     void *decoded = decode_object(w, k, o, &err);
     w->n_objects++;
     see_times(w, o);
@@ -420,6 +450,20 @@ static int hold_cmp(const void *x, const void *y)
     return str_cmp(a->name, b->name);
 }
 
+static int event_cmp(const void *x, const void *y)
+{
+    const struct world_event *a = *(const struct world_event *const *)x;
+    const struct world_event *b = *(const struct world_event *const *)y;
+    int c = str_cmp(a->ns, b->ns);
+    c = c ? c : str_cmp(a->pod, b->pod);
+    if (c == 0 && a->time_ns != b->time_ns) {
+        return a->time_ns > b->time_ns ? -1 : 1; /* the latest first */
+    }
+    c = c ? c : str_cmp(a->source, b->source);
+    c = c ? c : str_cmp(a->reason, b->reason);
+    return c ? c : str_cmp(a->message, b->message);
+}
+
 static int malformed_cmp(const void *x, const void *y)
 {
     const struct world_malformed *a = x, *b = y;
@@ -434,6 +478,7 @@ void world_finish(struct world *w)
         [KIND_POD] = pod_cmp,
         [KIND_NODE] = node_cmp,
         [KIND_LEASE] = lease_cmp,
+        [KIND_EVENT] = event_cmp,
         [KIND_DAEMON_SET] = daemonset_cmp,
         [KIND_NODE_POOL] = pool_cmp,
         [KIND_NODE_CLAIM] = claim_cmp,
@@ -453,4 +498,19 @@ void world_finish(struct world *w)
     if (w->n_malformed > 1) {
         qsort(w->malformed, w->n_malformed, sizeof(*w->malformed), malformed_cmp);
     }
+}
+
+void world_reload(struct world *w)
+{
+    struct objects *keep = w->keep;
+    w->keep = NULL;
+    for (int k = 0; k < KIND_COUNT; k++) {
+        world_forget(w, (enum kube_kind)k);
+    }
+    w->n_malformed = w->n_controllers = w->n_objects = 0;
+    for (size_t i = 0; i < objects_n(keep); i++) {
+        (void)world_add(w, objects_at(keep, i)->o, NULL, NULL);
+    }
+    w->keep = keep;
+    world_finish(w);
 }

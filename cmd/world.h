@@ -8,7 +8,10 @@
  *
  * Beside the model's kinds it keeps what little commands want of others: Leases named
  * karpenter-leader-election, the agent's facts (ConfigMap karp-offerings), DisruptionRequests and
- * Holds, and which image the controllers run.
+ * Holds, Events about pods, and which image the controllers run.
+ *
+ * With `keep` every object of a known kind is kept there as it came (objects.h), so that a command
+ * can change objects and have the world made anew from them.
  */
 #ifndef KARP_CMD_WORLD_H
 #define KARP_CMD_WORLD_H
@@ -22,6 +25,7 @@
 #define WORLD_NOTES_MAX 64u
 
 struct map;
+struct objects;
 
 struct world_list {
     void **v;
@@ -44,6 +48,13 @@ struct world_hold {
     int64_t until_ns; /* 0 = without end */
 };
 
+/* What a controller says about a pod. */
+struct world_event {
+    const char *ns, *pod;
+    const char *reason, *message, *source;
+    int64_t time_ns; /* when it was said last, 0 = unknown */
+};
+
 /* A controller's pod: which version it is. */
 struct world_controller {
     const char *pod, *version; /* version "" if its image has no tag */
@@ -57,20 +68,23 @@ struct world {
     struct arena mem;
     struct symtab *syms;
     struct decoder *decoder;
-    struct map *index; /* "kind/ns/name" → 1 + place in its list */
+    struct objects *keep; /* borrowed, may be NULL */
+    struct map *index;    /* "kind/ns/name" → 1 + place in its list */
     struct world_list lists[KIND_COUNT];
     struct world_malformed *malformed;
     size_t n_malformed, cap_malformed;
     struct world_controller *controllers;
     size_t n_controllers, cap_controllers;
-    size_t n_objects;     /* of kinds that are known */
-    int64_t latest_ns;    /* the latest time stamp met: the world is not older */
-    json_t *facts;        /* facts.json of the agent, or NULL */
-    const char *agent_ns; /* where that ConfigMap is looked for */
+    size_t n_objects;         /* of kinds that are known */
+    int64_t latest_ns;        /* the latest time stamp met: the world is not older */
+    json_t *facts;            /* facts.json of the agent, or NULL */
+    const char *agent_ns;     /* where that ConfigMap is looked for */
+    const char *event_fields; /* which Events are asked for, a field selector; NULL = all of pods */
 
     /* filled by whoever gathers */
     bool live;
     const char *name;                   /* the cluster's, or the file's */
+    const char *ns;                     /* the connection's namespace, NULL = none is known */
     const char *version;                /* gitVersion of the API server, NULL = unknown */
     int64_t now_ns;                     /* wall clock, or --at */
     int64_t lease_now_ns;               /* what Leases are compared with */
@@ -90,6 +104,9 @@ size_t world_add(struct world *w, const json_t *o, const char *kind, const char 
 /* Forgets all objects of the kind: a list starts over. */
 void world_forget(struct world *w, enum kube_kind k);
 void world_finish(struct world *w);
+/* Forgets everything and adds what `keep` holds; then finish. What was gathered beside objects
+ * stays. */
+void world_reload(struct world *w);
 void world_note(struct world *w, const char *fmt, ...) PRINTF(2, 3);
 
 static inline size_t world_n(const struct world *w, enum kube_kind k)

@@ -49,6 +49,20 @@ static bool finalizer_step(const struct claim_look *look, enum queue_verdict *re
     return true;
 }
 
+/* A registered claim whose Node is no more and does not come back (an etcd restore, a finalizer taken
+ * off by hand): nothing can run there, and pods must not wait for it. It counts as not registered
+ * again, so that liveness ends it. */
+static bool node_lost_step(const struct claim_look *look, enum queue_verdict *ret)
+{
+    int64_t since_ns = cond_since(&look->nc->conditions, "Registered", look->nc->m.created_ns);
+    int64_t left_ns = since_ns + NODE_LOST_NS - look->now_ns;
+    if (left_ns > 0 || !store_synced(look->rt->store)) {
+        queue_add_after(look->q, look->nc->m.name, left_ns > NS_PER_S ? left_ns : NS_PER_S);
+        return false;
+    }
+    return registration_step(look, ret);
+}
+
 static enum queue_verdict claim_handle(void *ctx, const char *key)
 {
     struct lifecycle *l = ctx;
@@ -74,6 +88,9 @@ static enum queue_verdict claim_handle(void *ctx, const char *key)
         }
         return ret;
     }
+    if (look.n_nodes == 0 && node_lost_step(&look, &ret)) {
+        return ret;
+    }
     if (!claim_is(look.nc, "Initialized")) {
         initialization_step(&look, &ret);
     }
@@ -93,7 +110,7 @@ static void wake(struct lifecycle *l, const struct node *n)
 {
     const struct nodeclaim *nc =
         n ? store_claim_by_provider_id(l->rt->store, n->provider_id) : NULL;
-    if (nc && !claim_is(nc, "Initialized")) {
+    if (nc && (!claim_is(nc, "Initialized") || !store_node(l->rt->store, n->m.name))) {
         queue_add(l->q, nc->m.name);
     }
 }

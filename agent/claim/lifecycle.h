@@ -6,6 +6,8 @@
  *   launch timeout  5 min without Launched=True: the claim is deleted (liveness.c)
  *   registration    its Node joined: sync and register it (registration.c)
  *   registration    timeout, 15 min or as told: the claim is deleted (liveness.c)
+ *   node lost       registered, but its Node is no more: Registered is Unknown again, and the
+ *                   registration timeout runs anew
  *   initialization  the Node can take pods (initialization.c)
  * Launching itself is launcher.h's, finalizing termination.h's. Every step reads the store and
  * writes one patch with optimistic lock, whose answer wakes the claim again; nothing is remembered.
@@ -21,6 +23,7 @@
 #include "agent/work/queue.h"
 
 #define LAUNCH_TIMEOUT_NS (5 * NS_PER_MIN)
+#define NODE_LOST_NS (5 * NS_PER_MIN) /* since it registered: until then gc.h may know more */
 
 struct lifecycle;
 struct nodeclaim;

@@ -1,10 +1,12 @@
 /* liveness.c - claims that come to nothing go; see lifecycle.h. */
 #include "agent/store/store.h"
+#include "agent/work/gate.h"
 #include "agent/work/work.h"
 #include "claim.h"
 #include "common/base/timefmt.h"
 #include "lifecycle.h"
 
+#define CLOSED_NS (2 * NS_PER_S)
 #define SKEW_AGAIN_NS (30 * NS_PER_S) /* until the clock is looked at again */
 
 static void on_deleted(void *ctx, const char *key, const struct kube_resp *resp)
@@ -26,6 +28,9 @@ static bool expire(const struct claim_look *look, const char *condition, int64_t
     int64_t left_ns = since_ns + timeout_ns - look->now_ns;
     if (runtime_clock_skewed(look->rt)) {
         left_ns = left_ns > SKEW_AGAIN_NS ? left_ns : SKEW_AGAIN_NS;
+    }
+    if (left_ns <= 0 && !gate_open(look->rt->gate)) {
+        left_ns = CLOSED_NS; /* the other replica does it */
     }
     if (left_ns > 0) {
         queue_add_after(look->q, nc->m.name, left_ns);

@@ -2,6 +2,7 @@
 #include "lease.h"
 
 #include "agent/work/gate.h"
+#include "agent/work/walltime.h"
 #include "common/base/alloc.h"
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
@@ -165,7 +166,11 @@ static void on_read(void *arg, const struct kube_resp *resp)
     if (resp->err.kind == ERR_NOT_FOUND) {
         json_decref(l->seen);
         l->seen = NULL;
-        lease_write(l);
+        if (walltime_known(l->rt->walltime)) {
+            lease_write(l);
+        } else {
+            lease_later(l);
+        }
         return;
     }
     if (resp->err.kind != ERR_NONE || !resp->body) {
@@ -173,7 +178,9 @@ static void on_read(void *arg, const struct kube_resp *resp)
         return;
     }
     lease_see(l, resp->body);
-    if (!held_by_other(l)) {
+    if (!walltime_known(l->rt->walltime)) {
+        lease_later(l);
+    } else if (!held_by_other(l)) {
         lease_write(l);
     } else if (l->leading) {
         lease_lost(l, "another process holds the Lease");

@@ -194,7 +194,8 @@ void queue_add(struct queue *q, const char *key)
 
 void queue_add_after(struct queue *q, const char *key, int64_t delay_ns)
 {
-    queue_add_at(q, key, queue_now(q) + delay_ns);
+    int64_t wait_ns = delay_ns < QUEUE_WAIT_MAX_NS ? delay_ns : QUEUE_WAIT_MAX_NS;
+    queue_add_at(q, key, queue_now(q) + wait_ns);
 }
 
 void queue_done(struct queue *q, const char *key, enum queue_verdict verdict,

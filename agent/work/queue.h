@@ -17,6 +17,7 @@
 #include <stdbool.h>
 
 #define QUEUE_MAX_KEYS 100000
+#define QUEUE_WAIT_MAX_NS (INT64_C(120) * 1000000000)
 
 struct queue;
 struct runtime;
@@ -33,7 +34,8 @@ struct queue *queue_new(struct runtime *rt, const char *name, int64_t backoff_ba
                         int64_t backoff_cap_ns, queue_fn fn, void *ctx);
 void queue_free(struct queue *q);
 void queue_add(struct queue *q, const char *key);
-/* No later than after delay_ns from now; an earlier appointment stays. */
+/* No later than after delay_ns from now; an earlier appointment stays. Never later than after
+ * QUEUE_WAIT_MAX_NS: a delay that was worked out from a wall clock must not outlive its error. */
 void queue_add_after(struct queue *q, const char *key, int64_t delay_ns);
 /* Ends a QUEUE_BUSY look: OK, or FAIL for the back-off (retry_after_ns > 0 overrides it). */
 void queue_done(struct queue *q, const char *key, enum queue_verdict verdict,

@@ -89,14 +89,21 @@ static void fmt_resources(const struct symtab *t, const struct reason *r, struct
 {
     const struct res_short *s = &r->short_of;
     char missing[QUANTITY_TEXT], need[QUANTITY_TEXT], have[QUANTITY_TEXT];
+    char daemons[QUANTITY_TEXT];
     if (!has_short(s)) {
         buf_puts(out, "no instance type is large enough");
         return;
     }
-    buf_printf(out, "short of %s %s", amount(s, s->need - s->have, missing), resource_of(t, s));
-    buf_printf(out, " (%s with DaemonSets, %s", amount(s, s->need, need), amount(s, s->have, have));
+    buf_printf(out, "short of %s %s (", amount(s, s->need - s->have, missing), resource_of(t, s));
+    if (r->pod_need > 0 && s->need > r->pod_need) {
+        buf_printf(out, "pod %s + daemonsets %s", amount(s, r->pod_need, need),
+                   amount(s, s->need - r->pod_need, daemons));
+    } else {
+        buf_puts(out, amount(s, s->need, need));
+    }
+    buf_printf(out, " > %s", amount(s, s->have, have));
     if (r->nearest_type != SYM_NONE) {
-        buf_printf(out, " on %s", sym_str(t, r->nearest_type));
+        buf_printf(out, " of %s", sym_str(t, r->nearest_type));
     }
     buf_putc(out, ')');
 }

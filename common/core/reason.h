@@ -50,6 +50,7 @@ struct reason {
     const struct req *want;    /* and what the pod asks for */
     const struct taint *taint; /* Taint */
     struct res_short short_of; /* Resources, Limit, ResourceUnknown */
+    int64_t pod_need;          /* Resources: what of short_of.need is the pod's own, 0 = unknown */
     sym nearest_type;          /* instance type that came nearest, or SYM_NONE */
     int64_t count, limit;      /* NodeLimit, Budget, MinValues: what there is, what is asked */
     int64_t until_ns;          /* when it ends by itself, 0 = unknown */

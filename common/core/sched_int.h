@@ -11,6 +11,7 @@
  *   sched_domain.c rules about other pods: which places they leave
  *   sched_volume.c volumes: where they can be and how many fit
  *   sched_refuse.c why not
+ *   explain.c      how far a pod got (explain.h)
  */
 #ifndef KARP_CORE_SCHED_INT_H
 #define KARP_CORE_SCHED_INT_H
@@ -177,6 +178,15 @@ struct sched_trial {
     bool for_now;                  /* the refusal may not last */
 };
 
+/* How many types each step of a trial leaves, while somebody asks (explain.c). */
+struct sched_trace {
+    struct {
+        enum reason_code code;
+        uint32_t left;
+    } steps[16];
+    uint32_t n;
+};
+
 enum sched_stage { STAGE_COUNT, STAGE_PLACE, STAGE_REFUSE, STAGE_FINISH, STAGE_DONE };
 
 struct sched {
@@ -203,6 +213,7 @@ struct sched {
     uint32_t *order; /* claim numbers, fewest pods first, then age */
     uint32_t order_cap;
     bool any_prefer_taint;
+    struct sched_trace *trace; /* NULL: nobody asks */
     /* where the pass is */
     enum sched_stage stage;
     uint32_t at;       /* place in the queue */
@@ -240,6 +251,9 @@ struct sched_open sched_blank(struct sched_pool *p);
 enum sched_step sched_claim_try(struct sched *s, const struct sched_open *c,
                                 const struct sched_class *k, const struct sched_ask *ask,
                                 struct sched_trial *t);
+/* A step of a trial is done: what it left. */
+void sched_trace_note(struct sched *s, enum reason_code code, const uint64_t *types,
+                      uint32_t words);
 void sched_claim_add(struct sched *s, struct sched_open *c, const struct sched_class *k,
                      const struct sched_trial *t, const struct pod *pod);
 /* The DaemonSet and port of a group that clash with the class; false if none does. */
@@ -296,6 +310,9 @@ struct resources sched_limit_left(struct sched *s, struct sched_pool *p);
 void sched_final(struct sched *s, struct sched_open *c, struct sched_claim *ret);
 /* What a pool has against every pod, REASON_NONE if nothing; *ret_text may be NULL. */
 enum reason_code sched_pool_closed(const struct snapshot_pool *p, const char **ret_text);
+/* What the pool has against one more pod of the class, as things stand; REASON_NONE if nothing. */
+void sched_obstacle(struct sched *s, struct sched_pool *p, struct sched_class *k,
+                    struct reason *ret);
 /* Explains the class to one more pool; after the last it has its refusal (without the pod). */
 void sched_refuse(struct sched *s, struct sched_class *k);
 

@@ -155,11 +155,13 @@ static enum sched_step try_room(struct sched *s, const struct sched_open *c,
         return STEP_VOLUMES;
     }
     narrow_ports(tm, cls, left);
+    sched_trace_note(s, REASON_HostPort, left, words);
     if (hostports_clash(cls->host_ports, cls->n_host_ports, c->ports, c->n_ports) != NULL ||
         !keep(t->types, left, words)) {
         return STEP_PORTS;
     }
     narrow_fit(s, tm, &t->requests, left);
+    sched_trace_note(s, REASON_Resources, left, words);
     return keep(t->types, left, words) ? STEP_TAKEN : STEP_FIT;
 }
 
@@ -170,6 +172,7 @@ static enum sched_step try_offerings(struct sched *s, const struct sched_open *c
     uint64_t left[CATALOG_WORDS_MAX] = {0};
     memcpy(left, t->types, words * sizeof(*left));
     offerings_narrow(c->pool->in->offerings, t->offer, left);
+    sched_trace_note(s, REASON_Offering, left, words);
     if (!keep(t->types, left, words)) {
         return STEP_OFFERING;
     }

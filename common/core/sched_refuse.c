@@ -207,6 +207,8 @@ static void resources(struct attempt *at, struct reason *r)
             r->short_of = sh;
         }
     }
+    r->pod_need = r->short_of.res < RES_FIXED ? at->t.requests.v[r->short_of.res]
+                                              : resources_get_ext(&at->t.requests, r->short_of.ext);
 }
 
 /* ---- offerings, minValues, limits ------------------------------------------------------------ */
@@ -408,8 +410,7 @@ static void earlier(struct reason *r, const struct reason *other)
 }
 
 /* Of several required terms the one that got furthest speaks for the class. */
-static void pool_reason(struct sched *s, struct sched_pool *p, struct sched_class *k,
-                        struct reason *r)
+void sched_obstacle(struct sched *s, struct sched_pool *p, struct sched_class *k, struct reason *r)
 {
     struct reason own, pods;
     code(&own, REASON_NONE)->code = sched_pool_closed(p->in, &own.text);
@@ -429,6 +430,12 @@ static void pool_reason(struct sched *s, struct sched_pool *p, struct sched_clas
     }
     earlier(r, &own);
     earlier(r, &pods);
+}
+
+static void pool_reason(struct sched *s, struct sched_pool *p, struct sched_class *k,
+                        struct reason *r)
+{
+    sched_obstacle(s, p, k, r);
     if (r->code == REASON_NONE) {
         /* Room has come up since under a limit that was the obstacle. */
         code(r, REASON_Limit);

@@ -482,6 +482,13 @@ void expect_open(struct sim_run *r, const json_t *what)
                           .since_ns = -1};
     scenario_duration(what, "within", "expect", &x.within_ns, NULL);
     scenario_duration(what, "for", "expect", &x.for_ns, NULL);
+    if (r->opt.faults != FAULTS_NONE && !json_object_get(what, "invariants")) {
+        if (x.within_ns < 0) {
+            return; /* faults.h */
+        }
+        x.within_ns = 2 * x.within_ns + FAULTS_GRACE_NS;
+        x.for_ns = -1;
+    }
     look_at(r, &x);
     if (!x.closed) {
         ARRAY_GROW(r->expecting, r->n_expecting, r->cap_expecting);

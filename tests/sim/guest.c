@@ -20,7 +20,7 @@ struct sim_guest {
     char name[32];
     struct agent_options opt;
     struct clock clock; /* the world's, with a wall clock that may have jumped */
-    int64_t jump_ns;
+    int64_t jump_ns, frozen_until_ns;
     struct log log;
     uint64_t chance;
     struct agent *agent; /* NULL while down */
@@ -85,7 +85,9 @@ struct sim_guest *guest_new(struct sim_run *r, int number, const char *const *fl
 
 static int64_t guest_next(void *ctx)
 {
-    return agent_next_ns(((struct sim_guest *)ctx)->agent);
+    const struct sim_guest *g = ctx;
+    int64_t next_ns = agent_next_ns(g->agent);
+    return next_ns < g->frozen_until_ns ? g->frozen_until_ns : next_ns;
 }
 
 static void guest_turn(void *ctx)
@@ -115,6 +117,22 @@ void guest_start(struct sim_guest *g)
     sim_trace(g->run->world, "%s up", g->name);
 }
 
+static void freeze_until(struct sim_guest *g, int64_t until_ns)
+{
+    g->frozen_until_ns = until_ns;
+    sim_api_port_freeze(g->kube, until_ns);
+    simec2_port_freeze(g->aws, until_ns);
+}
+
+void guest_freeze(struct sim_guest *g, int64_t for_ns)
+{
+    int64_t until_ns = vclock_now(&g->run->world->clock) + for_ns;
+    if (g->agent && until_ns > g->frozen_until_ns) {
+        sim_note(g->run->world, "%s stands still", g->name);
+        freeze_until(g, until_ns);
+    }
+}
+
 static void on_restart(void *arg)
 {
     struct sim_guest *g = arg;
@@ -128,6 +146,7 @@ void guest_crash(struct sim_guest *g, int64_t restart_ns)
         vclock_remove_driver(&g->run->world->clock, g);
         agent_free(g->agent);
         g->agent = NULL;
+        freeze_until(g, 0);
         sim_trace(g->run->world, "%s down", g->name);
     }
     if (restart_ns >= 0) {
@@ -152,6 +171,17 @@ void guest_free(struct sim_guest *g)
 bool guest_up(const struct sim_guest *g)
 {
     return g->agent != NULL;
+}
+
+bool guest_leads(struct sim_guest *g)
+{
+    static const char *const any[] = {NULL};
+    return guest_metric(g, "leader_election_master_status", any) > 0;
+}
+
+size_t guest_open(const struct sim_guest *g)
+{
+    return sim_api_port_open(g->kube);
 }
 
 const char *guest_name(const struct sim_guest *g)
@@ -196,6 +226,11 @@ bool guest_answered_kube(struct sim_guest *g, const char *verb, const char *reso
     return answered(g, call);
 }
 
+bool guest_asks(const struct sim_guest *g, const struct simec2_port *port)
+{
+    return g->aws == port;
+}
+
 bool guest_answered_aws(struct sim_guest *g, const struct simec2_port *from, const char *service,
                         const char *action)
 {
@@ -210,6 +245,11 @@ bool guest_answered_aws(struct sim_guest *g, const struct simec2_port *from, con
 void guest_clock_jump(struct sim_guest *g, int64_t by_ns)
 {
     g->jump_ns += by_ns;
+}
+
+int64_t guest_clock_jumped(const struct sim_guest *g)
+{
+    return g->jump_ns;
 }
 
 /* ---- /metrics

@@ -27,19 +27,27 @@ void guest_free(struct sim_guest *g);
 void guest_start(struct sim_guest *g); /* no-op if it is up */
 /* Dies now; up again after restart_ns, never if < 0. */
 void guest_crash(struct sim_guest *g, int64_t restart_ns);
+/* Stands still for so long, as a process that gets no processor: it takes no turn and hears no
+ * answer, then everything at once. A later call can only make it longer. No-op while it is down. */
+void guest_freeze(struct sim_guest *g, int64_t for_ns);
 bool guest_up(const struct sim_guest *g);
+bool guest_leads(struct sim_guest *g); /* by its own account */
+/* Requests and watches open at the API server. */
+size_t guest_open(const struct sim_guest *g);
 const char *guest_name(const struct sim_guest *g); /* who it is in the API's log of calls */
 
 /* Arms a crash: dies right after the nth answer from now to "SERVICE:ACTION" ("kube:VERB
  * RESOURCE"). */
 void guest_arm(struct sim_guest *g, const char *call, uint64_t nth, int64_t restart_ns);
+bool guest_asks(const struct sim_guest *g, const struct simec2_port *port); /* it is this one's */
 /* A call of this guest was answered: true if it died of that. */
 bool guest_answered_kube(struct sim_guest *g, const char *verb, const char *resource);
 bool guest_answered_aws(struct sim_guest *g, const struct simec2_port *from, const char *service,
                         const char *action);
 
-/* The agent's wall clock jumps (its own only). */
+/* The agent's wall clock jumps (its own only), forth or back. */
 void guest_clock_jump(struct sim_guest *g, int64_t by_ns);
+int64_t guest_clock_jumped(const struct sim_guest *g); /* all jumps together */
 /* Sum of the matching series of its /metrics; pairs are name, value, …, NULL. */
 double guest_metric(struct sim_guest *g, const char *name, const char *const *pairs);
 

@@ -7,17 +7,26 @@
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
 #include "guest.h"
+#include "kube/podspec.h"
 #include "run.h"
 
 #define WATCHDOG_MAX 200000u
+#define AGENT_PREFIX "karp-agent-" /* guest.c's names */
 #define TAG_CLAIM_UID "karp.dev/nodeclaim-uid"
 #define TAG_CLUSTER_UID "karp.dev/cluster-uid"
+#define DO_NOT_DISRUPT "karpenter.sh/do-not-disrupt"
+#define DISRUPTED "karpenter.sh/disrupted"
+#define POOL "karpenter.sh/nodepool"
 
 struct sim_watchdog {
     struct sim_run *run;
     struct map *said;    /* "Kind object" once noted */
-    struct map *orphans; /* instance id → since (int64_t *) */
+    struct map *aging;   /* "Kind object" → since (int64_t *) */
+    struct map *foreign; /* instances of others that were seen alive */
     char *cluster_uid;
+    bool claims_changed;
+    size_t n_instances;
+    int64_t ages_ns;
 };
 
 static void violation(struct sim_watchdog *w, const char *kind, const char *object,
@@ -29,59 +38,253 @@ static void violation(struct sim_watchdog *w, const char *kind, const char *obje
         return;
     }
     map_put(w->said, key, w, NULL);
-    run_text_add(&w->run->violations, "%s at %s: %s: %s", kind,
-                 timefmt_duration(vclock_now(&w->run->world->clock), at), object, text);
+    run_text_add(&w->run->violations, "%s at %s: %s: %s (seed %llu)", kind,
+                 timefmt_duration(vclock_now(&w->run->world->clock), at), object, text,
+                 (unsigned long long)w->run->opt.seed);
     sim_note(w->run->world, "INVARIANT %s: %s: %s", kind, object, text);
 }
 
-/* ---- at a write
- * ------------------------------------------------------------------------------------- */
-
-static bool is_guest(const struct sim_watchdog *w, const char *who)
+static const struct sim_api *api_of(const struct sim_watchdog *w)
 {
-    for (int i = 0; i < w->run->n_guests; i++) {
-        if (str_eq(guest_name(w->run->guests[i]), who)) {
-            return true;
-        }
-    }
-    return false;
+    return w->run->world->api;
 }
 
-static bool keeps_node(const json_t *pod, const char *node)
+static bool is_agent(const char *who)
+{
+    return str_starts(who, AGENT_PREFIX);
+}
+
+static const char *text_in(const json_t *map, const char *key)
+{
+    return json_string_value(json_object_get(map, key));
+}
+
+static const char *label(const json_t *o, const char *key)
+{
+    return text_in(jsonx_obj(o, "metadata.labels"), key);
+}
+
+static bool is_going(const json_t *o)
+{
+    return jsonx_str(o, "metadata.deletionTimestamp") != NULL;
+}
+
+/* ---- at a deletion by the agent's own decision
+ * ------------------------------------------------------- */
+
+static bool says_no(const json_t *o)
+{
+    return str_eq(text_in(jsonx_obj(o, "metadata.annotations"), DO_NOT_DISRUPT), "true");
+}
+
+/* The pod is neither gone nor going. */
+static bool stays(const json_t *pod)
 {
     const char *phase = jsonx_str_or(pod, "status.phase", "");
-    const json_t *owner = json_array_get(jsonx_arr(pod, "metadata.ownerReferences"), 0);
-    const char *kind = jsonx_str_or(owner, "kind", "");
-    return str_eq(jsonx_str(pod, "spec.nodeName"), node) && !str_eq(phase, "Succeeded") &&
-           !str_eq(phase, "Failed") && !jsonx_str(pod, "metadata.deletionTimestamp") &&
-           !str_eq(kind, "DaemonSet") && !str_eq(kind, "Node");
+    return !str_eq(phase, "Succeeded") && !str_eq(phase, "Failed") && !is_going(pod);
 }
 
-/* An agent's own decision to remove a node shows in the reason it wrote on the claim first. */
+static bool keeps_node(const json_t *pod)
+{
+    const json_t *owner = json_array_get(jsonx_arr(pod, "metadata.ownerReferences"), 0);
+    const char *kind = jsonx_str_or(owner, "kind", "");
+    return stays(pod) && !str_eq(kind, "DaemonSet") && !str_eq(kind, "Node");
+}
+
 static bool voluntary(const json_t *claim)
 {
-    size_t i;
-    json_t *c;
-    json_array_foreach (jsonx_arr(claim, "status.conditions"), i, c) {
-        if (str_eq(jsonx_str(c, "type"), "DisruptionReason") &&
-            str_eq(jsonx_str(c, "status"), "True")) {
-            return true;
+    return str_eq(sim_cond_status(claim, "DisruptionReason"), "True");
+}
+
+static void check_pods_of(struct sim_watchdog *w, const json_t *claim, const char *node)
+{
+    const char *name = jsonx_str_or(claim, "metadata.name", "");
+    for (size_t i = 0; i < sim_api_count(api_of(w), SIM_POD); i++) {
+        const json_t *pod = sim_api_at(api_of(w), SIM_POD, i);
+        if (!str_eq(sim_pod_node(pod), node)) {
+            continue;
+        }
+        if (keeps_node(pod)) {
+            violation(w, "NotEmpty", name, jsonx_str_or(pod, "metadata.name", ""));
+        }
+        if (stays(pod) && says_no(pod)) {
+            violation(w, "DoNotDisrupt", name, jsonx_str_or(pod, "metadata.name", ""));
         }
     }
-    return false;
+}
+
+/* What one budget lets go of n nodes; -1 if it does not count here. */
+static int64_t budget_allows(const json_t *budget, int64_t n)
+{
+    const json_t *nodes = json_object_get(budget, "nodes"), *reason;
+    const char *text = json_string_value(nodes);
+    int64_t v = json_integer_value(nodes);
+    size_t i;
+    bool meant = !jsonx_arr(budget, "reasons");
+    json_array_foreach (jsonx_arr(budget, "reasons"), i, reason) {
+        meant = meant || str_eq(json_string_value(reason), "Empty");
+    }
+    if (!meant || jsonx_str(budget, "schedule")) {
+        return -1;
+    }
+    if (!text) {
+        return nodes ? v : -1;
+    }
+    size_t len = strlen(text);
+    char digits[24];
+    if (len == 0 || len >= sizeof(digits)) {
+        return -1;
+    }
+    bool percent = text[len - 1] == '%';
+    str_copy(digits, sizeof(digits), text);
+    digits[len - (percent ? 1 : 0)] = '\0';
+    if (!str_parse_i64(digits, &v)) {
+        return -1;
+    }
+    return percent ? (n * v + 99) / 100 : v;
+}
+
+static void check_budget(struct sim_watchdog *w, const json_t *claim)
+{
+    const char *pool = label(claim, POOL);
+    const json_t *np = pool ? sim_api_get(api_of(w), SIM_NODEPOOL, NULL, pool) : NULL, *budget;
+    int64_t all = 0, leaving = 0, least = INT64_MAX;
+    size_t i;
+    for (i = 0; np && i < sim_api_count(api_of(w), SIM_NODECLAIM); i++) {
+        const json_t *c = sim_api_at(api_of(w), SIM_NODECLAIM, i);
+        if (str_eq(label(c, POOL), pool)) {
+            all++;
+            leaving += is_going(c) && voluntary(c);
+        }
+    }
+    json_array_foreach (jsonx_arr(np, "spec.disruption.budgets"), i, budget) {
+        int64_t allows = budget_allows(budget, all);
+        least = allows >= 0 && allows < least ? allows : least;
+    }
+    if (leaving > least) {
+        char text[96];
+        snprintf(text, sizeof(text), "%lld leave, %lld may", (long long)leaving, (long long)least);
+        violation(w, "Budget", jsonx_str_or(claim, "metadata.name", ""), text);
+    }
 }
 
 static void check_removal(struct sim_watchdog *w, const json_t *claim)
 {
     const char *node = jsonx_str(claim, "status.nodeName");
-    if (!node || !voluntary(claim)) {
+    const json_t *o = node ? sim_api_get(api_of(w), SIM_NODE, NULL, node) : NULL;
+    if (!voluntary(claim)) {
         return;
     }
-    for (size_t i = 0; i < sim_api_count(w->run->world->api, SIM_POD); i++) {
-        const json_t *pod = sim_api_at(w->run->world->api, SIM_POD, i);
-        if (keeps_node(pod, node)) {
-            violation(w, "NotEmpty", jsonx_str(claim, "metadata.name"),
-                      jsonx_str(pod, "metadata.name"));
+    if (says_no(claim) || says_no(o)) {
+        violation(w, "DoNotDisrupt", jsonx_str_or(claim, "metadata.name", ""), "is marked itself");
+    }
+    if (node) {
+        check_pods_of(w, claim, node);
+    }
+    check_budget(w, claim);
+}
+
+/* ---- at an eviction
+ * --------------------------------------------------------------------------------- */
+
+/* minAvailable or maxUnavailable of n pods, percents rounded up as the disruption controller does;
+ * -1 if absent. */
+static int64_t scaled(const json_t *pdb, const char *key, int64_t n)
+{
+    const json_t *v = json_object_get(json_object_get(pdb, "spec"), key);
+    const char *text = json_string_value(v);
+    int64_t percent;
+    if (!v) {
+        return -1;
+    }
+    if (!text) {
+        return json_integer_value(v);
+    }
+    char *digits AUTO_FREE = xstrndup(text, strcspn(text, "%"));
+    return str_parse_i64(digits, &percent) ? (n * percent + 99) / 100 : -1;
+}
+
+static bool is_ready(const json_t *pod)
+{
+    return str_eq(sim_cond_status(pod, "Ready"), "True");
+}
+
+/* The evicted pod itself counts as it was before. What was wanted is taken from the status, since
+ * only controllers know; what is there is counted. */
+static void check_pdb(struct sim_watchdog *w, const json_t *pdb, const json_t *pod)
+{
+    const json_t *sel = jsonx_obj(pdb, "spec.selector");
+    int64_t healthy = 0, n = 0;
+    const char *ns = jsonx_str_or(pod, "metadata.namespace", "");
+    bool covered = str_eq(jsonx_str(pdb, "metadata.namespace"), ns) && is_ready(pod) &&
+                   jsonsel_match_selector(sel, jsonx_obj(pod, "metadata.labels"));
+    for (size_t i = 0; covered && i < sim_api_count(api_of(w), SIM_POD); i++) {
+        const json_t *p = sim_api_at(api_of(w), SIM_POD, i);
+        bool same = str_eq(jsonx_str(p, "metadata.uid"), jsonx_str(pod, "metadata.uid"));
+        if (str_eq(jsonx_str(p, "metadata.namespace"), ns) &&
+            jsonsel_match_selector(sel, jsonx_obj(p, "metadata.labels"))) {
+            n++;
+            healthy += same || (is_ready(p) && stays(p));
+        }
+    }
+    int64_t expected = jsonx_int(pdb, "status.expectedPods", n);
+    int64_t min = scaled(pdb, "minAvailable", expected);
+    int64_t max = scaled(pdb, "maxUnavailable", expected);
+    int64_t wanted = min >= 0 ? min : max >= 0 ? expected - max : 0;
+    if (covered && healthy - 1 < wanted) {
+        char text[160];
+        snprintf(text, sizeof(text), "%.80s wants %lld, %lld are left",
+                 jsonx_str_or(pdb, "metadata.name", ""), (long long)wanted,
+                 (long long)(healthy - 1));
+        violation(w, "Pdb", jsonx_str_or(pod, "metadata.name", ""), text);
+    }
+}
+
+/* before = the pod as it was. */
+static void check_eviction(struct sim_watchdog *w, const json_t *pod)
+{
+    bool calm = !faults_storm(w->run->faults); /* else the server itself may go by an old status */
+    for (size_t i = 0; calm && i < sim_api_count(api_of(w), SIM_PDB); i++) {
+        check_pdb(w, sim_api_at(api_of(w), SIM_PDB, i), pod);
+    }
+    for (size_t i = 0; says_no(pod) && i < sim_api_count(api_of(w), SIM_NODECLAIM); i++) {
+        const json_t *c = sim_api_at(api_of(w), SIM_NODECLAIM, i);
+        if (str_eq(jsonx_str(c, "status.nodeName"), sim_pod_node(pod)) && voluntary(c)) {
+            violation(w, "DoNotDisrupt", jsonx_str_or(pod, "metadata.name", ""), "was evicted");
+        }
+    }
+}
+
+/* ---- at a claim's capacity
+ * -------------------------------------------------------------------------- */
+
+static int64_t capacity_milli(const json_t *claim, const char *res)
+{
+    const char *have = text_in(jsonx_obj(claim, "status.capacity"), res);
+    int64_t v;
+    return str_eq(res, "nodes") ? 1000 : have && quantity_parse_milli(have, &v) ? v : 0;
+}
+
+static void check_limits(struct sim_watchdog *w, const struct sim_change *c)
+{
+    const char *pool = label(c->after, POOL), *res;
+    const json_t *np = pool ? sim_api_get(api_of(w), SIM_NODEPOOL, NULL, pool) : NULL;
+    json_t *limit;
+    json_object_foreach (jsonx_obj(np, "spec.limits"), res, limit) {
+        int64_t max, sum = 0;
+        int64_t was = c->before ? capacity_milli(c->before, res) : 0;
+        if (capacity_milli(c->after, res) <= was) {
+            continue;
+        }
+        for (size_t i = 0; i < sim_api_count(api_of(w), SIM_NODECLAIM); i++) {
+            const json_t *claim = sim_api_at(api_of(w), SIM_NODECLAIM, i);
+            sum += str_eq(label(claim, POOL), pool) && !is_going(claim) ? capacity_milli(claim, res)
+                                                                        : 0;
+        }
+        char *text AUTO_FREE =
+            json_is_string(limit) ? xstrdup(json_string_value(limit)) : jsonx_dump(limit);
+        if (quantity_parse_milli(text, &max) && sum > max) {
+            violation(w, "Limit", pool, res);
         }
     }
 }
@@ -89,37 +292,77 @@ static void check_removal(struct sim_watchdog *w, const json_t *claim)
 static void on_change(void *ctx, const struct sim_change *c)
 {
     struct sim_watchdog *w = ctx;
-    bool deletion = c->after && jsonx_str(c->after, "metadata.deletionTimestamp") &&
-                    !jsonx_str(c->before, "metadata.deletionTimestamp");
-    if (c->kind == SIM_NODECLAIM && deletion && is_guest(w, c->who)) {
-        check_removal(w, c->before);
+    bool goes =
+        (c->type == KUBE_DELETED || is_going(c->after)) && c->before && !is_going(c->before);
+    if (c->kind == SIM_NODECLAIM) {
+        w->claims_changed = true;
+        if (goes && is_agent(c->who)) {
+            check_removal(w, c->before);
+        } else if (c->type != KUBE_DELETED && is_agent(c->who)) {
+            check_limits(w, c);
+        }
+    } else if (c->kind == SIM_POD && goes && is_agent(c->who)) {
+        check_eviction(w, c->before);
     }
 }
 
-/* ---- at any time
- * ------------------------------------------------------------------------------------ */
+/* ---- what grows old
+ * --------------------------------------------------------------------------------- */
 
-static bool claim_exists(const struct sim_watchdog *w, const char *uid)
+static bool nobody_works(const struct sim_watchdog *w)
 {
-    enum sim_kind_id kind;
-    return sim_api_get_uid(w->run->world->api, uid, &kind) && kind == SIM_NODECLAIM;
+    bool up = w->run->n_guests == 0;
+    for (int i = 0; i < w->run->n_guests; i++) {
+        up = up || guest_up(w->run->guests[i]);
+    }
+    return !up || faults_storm(w->run->faults);
 }
 
-static void check_orphan(struct sim_watchdog *w, const struct simec2_instance *inst, bool orphan)
+/* True once `bad` has held for longer than max_ns of calm. */
+static bool too_old(struct sim_watchdog *w, const char *kind, const char *object, bool bad,
+                    int64_t max_ns)
 {
+    char key[300];
     int64_t now = vclock_now(&w->run->world->clock);
-    int64_t *since = map_get(w->orphans, inst->id);
-    if (!orphan) {
-        free(map_del(w->orphans, inst->id));
-        return;
+    snprintf(key, sizeof(key), "%.40s %.200s", kind, object);
+    int64_t *since = map_get(w->aging, key);
+    if (!bad) {
+        free(map_del(w->aging, key));
+        return false;
     }
     if (!since) {
         since = xmalloc(sizeof(*since));
         *since = now;
-        map_put(w->orphans, inst->id, since, NULL);
+        map_put(w->aging, key, since, NULL);
     }
-    if (now - *since > INVARIANT_ORPHAN_NS) {
+    if (nobody_works(w) || *since < faults_calm_since_ns(w->run->faults)) {
+        *since = now;
+    }
+    return now - *since > max_ns;
+}
+
+static bool claim_exists(const struct sim_watchdog *w, const char *uid)
+{
+    enum sim_kind_id kind;
+    return sim_api_get_uid(api_of(w), uid, &kind) && kind == SIM_NODECLAIM;
+}
+
+static void check_orphan(struct sim_watchdog *w, const struct simec2_instance *inst, bool orphan)
+{
+    const json_t *node = orphan ? sim_api_get(api_of(w), SIM_NODE, NULL, inst->node_name) : NULL;
+    bool ready = node && str_eq(sim_cond_status(node, "Ready"), "True") &&
+                 str_eq(jsonx_str(node, "spec.providerID"), inst->provider_id);
+    if (too_old(w, "Orphan", inst->id, orphan && !ready, INVARIANT_ORPHAN_NS)) {
         violation(w, "Orphan", inst->id, "lives without a claim");
+    }
+}
+
+static void check_foreign(struct sim_watchdog *w, const struct simec2_instance *inst, bool alive)
+{
+    if (alive) {
+        map_put(w->foreign, inst->id, w, NULL); /* seen alive */
+    } else if (map_has(w->foreign, inst->id)) {
+        violation(w, "Foreign", inst->id, "of another cluster goes down");
     }
 }
 
@@ -128,10 +371,13 @@ static void check_instances(struct sim_watchdog *w)
     struct map *by_claim = map_new(WATCHDOG_MAX);
     for (size_t i = 0; i < simec2_n_instances(w->run->ec2); i++) {
         const struct simec2_instance *inst = simec2_instance_at(w->run->ec2, i);
-        const char *uid = json_string_value(json_object_get(inst->tags, TAG_CLAIM_UID));
-        const char *cluster = json_string_value(json_object_get(inst->tags, TAG_CLUSTER_UID));
+        const char *uid = text_in(inst->tags, TAG_CLAIM_UID);
+        const char *cluster = text_in(inst->tags, TAG_CLUSTER_UID);
         bool alive = inst->state == SIMEC2_PENDING || inst->state == SIMEC2_RUNNING;
         bool ours = str_eq(cluster, w->cluster_uid);
+        if (cluster && !ours) {
+            check_foreign(w, inst, alive);
+        }
         check_orphan(w, inst, alive && ours && !(uid && claim_exists(w, uid)));
         if (!alive || !ours || !uid) {
             continue;
@@ -144,42 +390,86 @@ static void check_instances(struct sim_watchdog *w)
     map_free(by_claim);
 }
 
-static void check_limits_of(struct sim_watchdog *w, const json_t *pool)
+static bool is_disrupted(const json_t *node)
 {
-    const char *name = jsonx_str(pool, "metadata.name"), *res;
-    json_t *limit;
-    json_object_foreach (jsonx_obj(pool, "spec.limits"), res, limit) {
-        int64_t max, sum = 0, v;
-        bool nodes = str_eq(res, "nodes");
-        char *text AUTO_FREE =
-            json_is_string(limit) ? xstrdup(json_string_value(limit)) : jsonx_dump(limit);
-        for (size_t i = 0; i < sim_api_count(w->run->world->api, SIM_NODECLAIM); i++) {
-            const json_t *c = sim_api_at(w->run->world->api, SIM_NODECLAIM, i);
-            const json_t *labels = jsonx_obj(c, "metadata.labels");
-            const char *have =
-                json_string_value(json_object_get(jsonx_obj(c, "status.capacity"), res));
-            if (!str_eq(json_string_value(json_object_get(labels, "karpenter.sh/nodepool")),
-                        name) ||
-                jsonx_str(c, "metadata.deletionTimestamp")) {
-                continue;
-            }
-            if (nodes) {
-                sum += 1000;
-            } else if (have && quantity_parse_milli(have, &v)) {
-                sum += v;
-            }
+    size_t i;
+    json_t *t;
+    json_array_foreach (jsonx_arr(node, "spec.taints"), i, t) {
+        if (str_eq(jsonx_str(t, "key"), DISRUPTED)) {
+            return true;
         }
-        if (quantity_parse_milli(text, &max) && sum > max) {
-            violation(w, "Limit", name, res);
+    }
+    return false;
+}
+
+static bool claim_goes(const struct sim_watchdog *w, const char *provider_id)
+{
+    for (size_t i = 0; i < sim_api_count(api_of(w), SIM_NODECLAIM); i++) {
+        const json_t *c = sim_api_at(api_of(w), SIM_NODECLAIM, i);
+        if (str_eq(jsonx_str(c, "status.providerID"), provider_id)) {
+            return is_going(c);
         }
+    }
+    return false;
+}
+
+static void check_taints(struct sim_watchdog *w)
+{
+    for (size_t i = 0; i < sim_api_count(api_of(w), SIM_NODE); i++) {
+        const json_t *node = sim_api_at(api_of(w), SIM_NODE, i);
+        const char *name = jsonx_str_or(node, "metadata.name", "");
+        bool bad = is_disrupted(node) && !is_going(node) &&
+                   !claim_goes(w, jsonx_str_or(node, "spec.providerID", "?"));
+        if (too_old(w, "Taint", name, bad, INVARIANT_TAINT_NS)) {
+            violation(w, "Taint", name, "is disrupted and does not go");
+        }
+    }
+}
+
+static void check_growth(struct sim_watchdog *w)
+{
+    for (int i = 0; i < w->run->n_guests; i++) {
+        if (guest_open(w->run->guests[i]) > INVARIANT_OPEN_MAX) {
+            violation(w, "Growth", guest_name(w->run->guests[i]), "has too many requests open");
+        }
+    }
+    if (simec2_n_templates(w->run->ec2) > INVARIANT_TEMPLATES_MAX) {
+        violation(w, "Growth", "launch templates", "are too many");
     }
 }
 
 void watchdog_look(struct sim_watchdog *w)
 {
-    check_instances(w);
-    for (size_t i = 0; i < sim_api_count(w->run->world->api, SIM_NODEPOOL); i++) {
-        check_limits_of(w, sim_api_at(w->run->world->api, SIM_NODEPOOL, i));
+    int64_t now = vclock_now(&w->run->world->clock);
+    size_t n = simec2_n_instances(w->run->ec2);
+    bool aged = now - w->ages_ns >= INVARIANT_AGES_NS;
+    if (n != w->n_instances || w->claims_changed || aged) {
+        w->n_instances = n;
+        w->claims_changed = false;
+        check_instances(w);
+    }
+    if (aged) {
+        w->ages_ns = now;
+        check_taints(w);
+        check_growth(w);
+    }
+}
+
+void watchdog_end(struct sim_watchdog *w)
+{
+    static const char *const any[] = {NULL};
+    int64_t calm_ns = faults_calm_since_ns(w->run->faults);
+    size_t nodes = sim_api_count(api_of(w), SIM_NODE);
+    bool settled =
+        !nobody_works(w) && vclock_now(&w->run->world->clock) - calm_ns >= INVARIANT_SETTLED_NS;
+    for (int i = 0; settled && i < w->run->n_guests; i++) {
+        struct sim_guest *g = w->run->guests[i];
+        double seen = guest_metric(g, "karpenter_cluster_state_node_count", any);
+        if (guest_up(g) && guest_leads(g) && seen != (double)nodes) {
+            char text[96];
+            snprintf(text, sizeof(text), "sees %.0f nodes of %zu", seen, nodes);
+            violation(w, "View", guest_name(g), text);
+        }
     }
 }
 
@@ -191,7 +481,8 @@ struct sim_watchdog *watchdog_new(struct sim_run *r)
     struct sim_watchdog *w = NEW(struct sim_watchdog);
     w->run = r;
     w->said = map_new(WATCHDOG_MAX);
-    w->orphans = map_new(WATCHDOG_MAX);
+    w->aging = map_new(WATCHDOG_MAX);
+    w->foreign = map_new(WATCHDOG_MAX);
     const json_t *ns = sim_api_get(r->world->api, SIM_NAMESPACE, "", "kube-system");
     w->cluster_uid = xstrdup(jsonx_str_or(ns, "metadata.uid", ""));
     sim_api_subscribe(r->world->api, on_change, w);
@@ -204,10 +495,11 @@ void watchdog_free(struct sim_watchdog *w)
         return;
     }
     sim_api_unsubscribe(w->run->world->api, w);
-    for (MAP_EACH(w->orphans, e)) {
+    for (MAP_EACH(w->aging, e)) {
         free(map_value(e));
     }
-    map_free(w->orphans);
+    map_free(w->aging);
+    map_free(w->foreign);
     map_free(w->said);
     free(w->cluster_uid);
     free(w);

@@ -1,14 +1,32 @@
 /*
  * invariants.h - what must never be, looked at after every event.
  *
- *   TwoInstances     two living instances carry the UID of one claim
- *   Orphan           an instance of this cluster lives without a claim for longer than
- *                    INVARIANT_ORPHAN_NS
- *   NotEmpty         an agent deletes a claim by its own decision while a pod runs on its node that
- *                    is neither a DaemonSet's nor static nor on its way out
- *   Limit            the capacity of a pool's launched claims exceeds its limits
+ * At every write of an agent:
+ *   NotEmpty         it deletes a claim by its own decision while a pod runs on its node that is
+ *                    neither a DaemonSet's nor static nor on its way out
+ *   DoNotDisrupt     it deletes a claim by its own decision although the Node, the claim or a pod
+ * on it says karpenter.sh/do-not-disrupt; or it evicts such a pod from a node that leaves by its
+ * own decision Budget           it deletes a claim by its own decision and more of the pool's
+ * claims are on their way out by such decisions than the pool's budgets allow (budgets without
+ *                    schedule, counted over all the pool's claims)
+ *   Pdb              a pod was evicted although, by a count over the pods themselves, a
+ *                    PodDisruptionBudget had none to spare
+ *   Limit            it creates or fills a claim, and the capacity of the pool's claims then
+ * exceeds the pool's limits At any time: TwoInstances     two living instances carry the UID of one
+ * claim Foreign          an instance with another cluster's UID goes down Orphan           an
+ * instance of this cluster lives without a claim and without a Ready Node for longer than
+ * INVARIANT_ORPHAN_NS Taint            a Node has had karpenter.sh/disrupted for longer than
+ * INVARIANT_TAINT_NS while its claim is not being deleted Growth           an agent has more than
+ * INVARIANT_OPEN_MAX requests and watches open, or the account more than INVARIANT_TEMPLATES_MAX
+ * launch templates At the end of a run, if the cluster has been calm for INVARIANT_SETTLED_NS and
+ * the agent led: View             the agent's count of nodes differs from the cluster's
  *
- * A violation is noted once per object and kind.
+ * What depends on time counts only calm time: while a storm lasts (faults.h) or no agent is up,
+ * nobody can clean up. A voluntary decision shows in the claim's condition DisruptionReason, which
+ * an agent writes before it deletes. A violation is noted once per object and kind.
+ *
+ * Looking is cheap: writes are judged as they happen, instances only when their number or the
+ * claims changed, and what can only grow old every INVARIANT_AGES_NS.
  */
 #ifndef KARP_SIM_INVARIANTS_H
 #define KARP_SIM_INVARIANTS_H
@@ -16,6 +34,11 @@
 #include "common/base/clock.h"
 
 #define INVARIANT_ORPHAN_NS (INT64_C(5) * 60 * NS_PER_S)
+#define INVARIANT_TAINT_NS (INT64_C(10) * 60 * NS_PER_S)
+#define INVARIANT_SETTLED_NS (INT64_C(3) * 60 * NS_PER_S)
+#define INVARIANT_AGES_NS (INT64_C(5) * NS_PER_S)
+#define INVARIANT_OPEN_MAX 2000
+#define INVARIANT_TEMPLATES_MAX 500
 
 struct sim_run;
 struct sim_watchdog;
@@ -23,5 +46,7 @@ struct sim_watchdog;
 struct sim_watchdog *watchdog_new(struct sim_run *r);
 void watchdog_free(struct sim_watchdog *w);
 void watchdog_look(struct sim_watchdog *w);
+/* The run is over. */
+void watchdog_end(struct sim_watchdog *w);
 
 #endif

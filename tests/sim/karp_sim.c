@@ -1,24 +1,28 @@
 /*
  * karp_sim.c - karp-sim: plays scenario files in virtual time.
  *
- *   karp-sim run FILE... [--seed N] [--trace] [-o table|json]
- *   karp-sim campaign FILE... --seeds A-B
+ *   karp-sim run FILE... [--seed N] [--faults none|mild|harsh] [--trace] [-o table|json]
+ *   karp-sim campaign FILE... --seeds A-B [--faults none|mild|harsh] [-j N]
  *
  * Exit status: 0 all expectations held and no invariant was violated; 1 one failed; 2 wrong usage
  * or a wrong file.
  */
+#include "campaign.h"
 #include "common/base/alloc.h"
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
 #include "run.h"
 
+#include <unistd.h>
+
 #define FILES_MAX 1000
 
 struct command {
     const char *files[FILES_MAX];
     int n_files;
-    int64_t seed, last_seed;
+    int64_t seed, last_seed, workers;
+    enum faults_level faults;
     bool trace, json, campaign;
 };
 
@@ -26,8 +30,9 @@ static int usage(const char *why, const char *what)
 {
     fprintf(stderr,
             "karp-sim: %s%s\n"
-            "usage: karp-sim run FILE... [--seed N] [--faults none] [--trace] [-o table|json]\n"
-            "       karp-sim campaign FILE... --seeds A-B [--faults none]\n",
+            "usage: karp-sim run FILE... [--seed N] [--faults none|mild|harsh] [--trace] "
+            "[-o table|json]\n"
+            "       karp-sim campaign FILE... --seeds A-B [--faults none|mild|harsh] [-j N]\n",
             why, what);
     return 2;
 }
@@ -73,8 +78,12 @@ static int parse_arg(struct command *c, int argc, char **argv, int *i)
         }
         c->last_seed = c->seed;
     } else if ((v = value_of(argc, argv, i, "--faults")) != NULL) {
-        if (!str_eq(v, "none")) {
-            return usage("this version knows no other --faults than none, not ", v);
+        if (!faults_parse(v, &c->faults)) {
+            return usage("--faults takes none, mild or harsh, not ", v);
+        }
+    } else if ((v = value_of(argc, argv, i, "-j")) != NULL) {
+        if (!str_parse_i64(v, &c->workers) || c->workers < 1 || c->workers > CAMPAIGN_WORKERS_MAX) {
+            return usage("-j takes a number of workers, not ", v);
         }
     } else if ((v = value_of(argc, argv, i, "-o")) != NULL) {
         c->json = str_eq(v, "json");
@@ -101,6 +110,10 @@ static int parse(struct command *c, int argc, char **argv)
         return usage("unknown command ", argv[1]);
     }
     c->seed = c->last_seed = 1;
+    c->workers = sysconf(_SC_NPROCESSORS_ONLN);
+    if (c->workers < 1 || c->workers > CAMPAIGN_WORKERS_MAX) {
+        c->workers = 1;
+    }
     for (int i = 2; i < argc; i++) {
         int rc = parse_arg(c, argc, argv, &i);
         if (rc) {
@@ -159,12 +172,11 @@ static void print_table(const struct sim_run *r, const json_t *report)
 /* ---- one run
  * ------------------------------------------------------------------------------------- */
 
-/* 0 passed, 1 failed, 2 wrong file. */
-static int play(const struct command *c, const struct scenario *s, uint64_t seed, bool quiet)
+/* NULL if the file turned out to be wrong, which was told. */
+static struct sim_run *play(const struct command *c, const struct scenario *s, uint64_t seed)
 {
     struct err err = ERR_INIT;
-    struct run_options o = {.seed = seed};
-    int64_t started = clock_mono(&clock_real);
+    struct run_options o = {.seed = seed, .faults = c->faults};
     if (c->trace) {
         o.trace = print_trace;
         o.trace_ctx = stdout;
@@ -173,16 +185,22 @@ static int play(const struct command *c, const struct scenario *s, uint64_t seed
     if (!r || sim_run_play(r, &err) < 0) {
         fprintf(stderr, "karp-sim: %s\n", err.msg);
         sim_run_free(r);
+        return NULL;
+    }
+    return r;
+}
+
+/* 0 passed, 1 failed, 2 wrong file. */
+static int run_one(const struct command *c, const struct scenario *s)
+{
+    int64_t started = clock_mono(&clock_real);
+    struct sim_run *r = play(c, s, (uint64_t)c->seed);
+    if (!r) {
         return 2;
     }
     int rc = sim_run_passed(r) ? 0 : 1;
     AUTO_JSON json_t *report = sim_run_report(r, (clock_mono(&clock_real) - started) / NS_PER_MS);
-    if (quiet) {
-        if (rc) {
-            printf("FAILED %s seed %llu: %s\n", s->name, (unsigned long long)seed,
-                   r->failures.n ? r->failures.v[0] : r->violations.v[0]);
-        }
-    } else if (c->json) {
+    if (c->json) {
         char *text AUTO_FREE = json_dumps(report, JSON_INDENT(2));
         printf("%s\n", text);
     } else if (!c->trace) {
@@ -192,28 +210,62 @@ static int play(const struct command *c, const struct scenario *s, uint64_t seed
     return rc;
 }
 
-static int run_all(const struct command *c)
+static int play_job(void *ctx, const struct scenario *s, int64_t seed, struct campaign_result *ret)
 {
-    int64_t passed = 0, failed = 0;
-    int worst = 0;
-    for (int i = 0; i < c->n_files; i++) {
-        struct scenario s;
-        struct err err = ERR_INIT;
-        if (scenario_read(c->files[i], &s, &err) < 0) {
-            fprintf(stderr, "karp-sim: %s\n", err.msg);
-            return 2;
-        }
-        for (int64_t seed = c->seed; seed <= c->last_seed && worst < 2; seed++) {
-            int rc = play(c, &s, (uint64_t)seed, c->campaign);
-            passed += rc == 0;
-            failed += rc != 0;
-            worst = rc > worst ? rc : worst;
-        }
-        scenario_done(&s);
+    struct sim_run *r = play(ctx, s, (uint64_t)seed);
+    if (!r) {
+        return 2;
     }
-    if (c->campaign && worst < 2) {
-        printf("%lld passed, %lld failed\n", (long long)passed, (long long)failed);
+    ret->passed = sim_run_passed(r);
+    ret->virtual_s = (double)vclock_now(&r->world->clock) / (double)NS_PER_S;
+    if (!ret->passed) {
+        str_copy(ret->why, sizeof(ret->why),
+                 r->violations.n ? r->violations.v[0] : r->failures.v[0]);
     }
+    sim_run_free(r);
+    return 0;
+}
+
+static int run_campaign(struct command *c, const struct scenario *files)
+{
+    char flags[64] = "";
+    if (c->faults != FAULTS_NONE) {
+        snprintf(flags, sizeof(flags), " --faults %s", faults_name(c->faults));
+    }
+    c->trace = c->json = false;
+    struct campaign k = {.files = files,
+                         .n_files = c->n_files,
+                         .first_seed = c->seed,
+                         .last_seed = c->last_seed,
+                         .workers = (int)c->workers,
+                         .replay_flags = flags,
+                         .play = play_job,
+                         .ctx = c};
+    return campaign_run(&k);
+}
+
+static int run_all(struct command *c)
+{
+    struct scenario *files = NEW_N(struct scenario, (size_t)c->n_files);
+    struct err err = ERR_INIT;
+    int worst = 0, n = 0;
+    while (n < c->n_files && scenario_read(c->files[n], &files[n], &err) == 0) {
+        n++;
+    }
+    if (n < c->n_files) {
+        fprintf(stderr, "karp-sim: %s\n", err.msg);
+        worst = 2;
+    } else if (c->campaign) {
+        worst = run_campaign(c, files);
+    }
+    for (int i = 0; i < n && !c->campaign && worst < 2; i++) {
+        int rc = run_one(c, &files[i]);
+        worst = rc > worst ? rc : worst;
+    }
+    for (int i = 0; i < n; i++) {
+        scenario_done(&files[i]);
+    }
+    free(files);
     return worst;
 }
 

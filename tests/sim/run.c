@@ -5,6 +5,7 @@
 #include "common/base/str.h"
 #include "common/core/catalog.h"
 #include "expect.h"
+#include "faults.h"
 #include "guest.h"
 #include "invariants.h"
 #include "steps.h"
@@ -69,7 +70,8 @@ static bool on_aws_answered(void *ctx, struct simec2_port *from, const char *ser
     struct sim_run *r = ctx;
     (void)n;
     for (int i = 0; i < r->n_guests; i++) {
-        if (guest_answered_aws(r->guests[i], from, service, action)) {
+        if (guest_answered_aws(r->guests[i], from, service, action) ||
+            (guest_asks(r->guests[i], from) && faults_answered(r->faults, r->guests[i]))) {
             return true;
         }
     }
@@ -83,15 +85,26 @@ static void on_ec2_note(void *ctx, const char *text)
     sim_note(r->world, "ec2 %s", text);
 }
 
+static void on_aws_fault(void *ctx, const char *service, const char *action,
+                         struct simec2_fault *ret)
+{
+    struct sim_run *r = ctx;
+    (void)action;
+    faults_aws(r->faults, service, ret);
+}
+
 static const struct simec2_hooks ec2_hooks = {.boot = on_boot,
                                               .down = on_down,
                                               .gone = on_gone,
                                               .answered = on_aws_answered,
+                                              .fault = on_aws_fault,
                                               .note = on_ec2_note};
 
 static int on_kube_fault(void *ctx, const struct sim_call *c, int64_t *extra_ns)
 {
-    return api_trouble_fault(ctx, c->verb, c->resource, extra_ns);
+    struct sim_run *r = ctx;
+    int code = api_trouble_fault(r, c->verb, c->resource, extra_ns);
+    return code ? code : faults_kube(r->faults, c, extra_ns);
 }
 
 static void on_kube_served(void *ctx, const struct sim_call *c)
@@ -109,7 +122,8 @@ static void on_kube_answered(void *ctx, const struct sim_call *c)
     struct sim_run *r = ctx;
     for (int i = 0; i < r->n_guests; i++) {
         if (str_eq(guest_name(r->guests[i]), c->who)) {
-            guest_answered_kube(r->guests[i], c->verb, c->resource);
+            (void)(guest_answered_kube(r->guests[i], c->verb, c->resource) ||
+                   faults_answered(r->faults, r->guests[i]));
         }
     }
 }
@@ -196,7 +210,8 @@ static bool instance_exists(void *ctx, const char *provider_id)
 
 static int new_guests(struct sim_run *r, struct err *reterr)
 {
-    for (int i = 0; i < r->scenario->replicas; i++) {
+    int n = faults_replicas(r->faults, r->scenario->replicas);
+    for (int i = 0; i < n; i++) {
         r->guests[i] = guest_new(r, i, r->scenario->flags, reterr);
         if (!r->guests[i]) {
             return -1;
@@ -223,6 +238,7 @@ struct sim_run *sim_run_new(const struct scenario *s, const struct run_options *
         r->world->trace = trace_out;
         r->world->trace_ctx = r;
     }
+    r->faults = faults_new(r, o->faults);
     r->api_hooks = (struct sim_api_hooks){
         .fault = on_kube_fault, .served = on_kube_served, .answered = on_kube_answered, .ctx = r};
     if (new_cloud(r, &r->ec2_hooks, reterr) < 0) {
@@ -250,6 +266,7 @@ void sim_run_free(struct sim_run *r)
         guest_free(r->guests[i]);
     }
     watchdog_free(r->watchdog);
+    faults_free(r->faults);
     sim_api_unsubscribe(r->world->api, r);
     simec2_free(r->ec2);
     sim_world_free(r->world);
@@ -314,6 +331,17 @@ static void open_expectations(struct sim_run *r, const json_t *list)
     }
 }
 
+void sim_run_redo(struct sim_run *r)
+{
+    for (size_t i = 0; i < r->n_done; i++) {
+        const struct scenario_step *s = &r->scenario->steps[i];
+        struct err why = ERR_INIT;
+        if (s->verb == STEP_APPLY || s->verb == STEP_SCALE || s->verb == STEP_PATCH) {
+            (void)step_do(r, s, &why);
+        }
+    }
+}
+
 int sim_run_play(struct sim_run *r, struct err *reterr)
 {
     for (int i = 0; i < r->n_guests; i++) {
@@ -324,14 +352,27 @@ int sim_run_play(struct sim_run *r, struct err *reterr)
         play_to(r, s->at_ns);
         if (s->verb == STEP_EXPECT) {
             open_expectations(r, s->arg);
-        } else if (step_do(r, s, reterr) < 0) {
-            return err_wrap(reterr, "%s: spec.steps[%zu]", r->scenario->path, i);
+            continue;
         }
+        faults_step(r->faults);
+        r->n_done = i + 1;
+        if (step_do(r, s, reterr) == 0) {
+            continue;
+        }
+        if (r->opt.faults != FAULTS_NONE) { /* a fault took what the step was to act on */
+            sim_note(r->world, "passed over: %s", reterr->msg);
+            *reterr = (struct err)ERR_INIT;
+            continue;
+        }
+        reterr->kind = ERR_INVALID; /* whatever the world called it, the file is wrong */
+        return err_wrap(reterr, "%s: document at line %d: spec.steps[%zu]", r->scenario->path,
+                        r->scenario->line, i);
     }
     while (r->n_expecting > 0) {
         play_to(r, expect_deadline_ns(r));
     }
     tally_cost(r);
+    watchdog_end(r->watchdog);
     return 0;
 }
 

@@ -12,6 +12,7 @@
 #define KARP_SIM_RUN_H
 
 #include "ec2/ec2.h"
+#include "faults.h"
 #include "kube/world.h"
 #include "scenario.h"
 
@@ -24,6 +25,7 @@ struct sim_watchdog;
 
 struct run_options {
     uint64_t seed;
+    enum faults_level faults;
     void (*trace)(void *ctx, const char *line); /* NULL = no trace */
     void *trace_ctx;
 };
@@ -47,7 +49,9 @@ struct sim_run {
     struct sim_guest *guests[SCENARIO_REPLICAS_MAX];
     int n_guests;
     struct sim_watchdog *watchdog; /* invariants.h */
-    struct expecting *expecting;   /* expect.h: open ones */
+    struct sim_faults *faults;
+    size_t n_done;               /* steps carried out */
+    struct expecting *expecting; /* expect.h: open ones */
     size_t n_expecting, cap_expecting;
     struct run_texts failures, violations;
     struct api_trouble *trouble; /* steps.h */
@@ -75,6 +79,10 @@ struct sim_run *sim_run_new(const struct scenario *s, const struct run_options *
 /* Plays to the end. -1 and ERR_INVALID if a step turned out to be wrong. */
 int sim_run_play(struct sim_run *r, struct err *reterr);
 void sim_run_free(struct sim_run *r);
+
+/* Carries out again what the scenario's steps so far did to objects (apply, scale, patch), as
+ * whoever keeps a cluster's manifests does after a restore. What cannot be done is passed over. */
+void sim_run_redo(struct sim_run *r);
 
 bool sim_run_passed(const struct sim_run *r);
 /* The object that -o json prints. New reference. */

@@ -6,8 +6,8 @@
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
 #include "common/base/yamlx.h"
-#include "expect.h"
 #include "kube/api.h"
+#include "step_check.h"
 
 #include <errno.h>
 
@@ -55,135 +55,6 @@ int scenario_duration(const json_t *o, const char *key, const char *where, int64
 /* ---- one step
  * ------------------------------------------------------------------------------------ */
 
-static int check_kind(const json_t *o, const char *where, struct err *reterr)
-{
-    const char *kind = jsonx_str(o, "kind");
-    if (!kind || !sim_kind_find(kind)) {
-        return err_set(reterr, ERR_INVALID, "%s.kind: %s%s%s", where, kind ? "\"" : "is missing",
-                       kind ? kind : "", kind ? "\" is not served here" : "");
-    }
-    return 0;
-}
-
-static int check_objects(const json_t *list, const char *where, struct err *reterr)
-{
-    size_t i;
-    json_t *o;
-    if (!json_is_array(list)) {
-        return err_set(reterr, ERR_INVALID, "%s: must be a list of objects", where);
-    }
-    json_array_foreach ((json_t *)(uintptr_t)list, i, o) {
-        char place[160];
-        snprintf(place, sizeof(place), "%.120s[%zu]", where, i);
-        if (check_kind(o, place, reterr) < 0) {
-            return -1;
-        }
-    }
-    return 0;
-}
-
-static int check_expectations(const json_t *list, const char *where, struct err *reterr)
-{
-    size_t i;
-    json_t *o;
-    if (!json_is_array(list)) {
-        return err_set(reterr, ERR_INVALID, "%s: must be a list of expectations", where);
-    }
-    json_array_foreach ((json_t *)(uintptr_t)list, i, o) {
-        char place[160];
-        snprintf(place, sizeof(place), "%.120s[%zu]", where, i);
-        if (expect_check(o, place, reterr) < 0) {
-            return -1;
-        }
-    }
-    return 0;
-}
-
-static const char *const scale_keys[] = {"kind", "namespace", "name", "replicas", NULL};
-static const char *const patch_keys[] = {"kind", "namespace", "name", "merge", NULL};
-static const char *const sqs_keys[] = {"send", NULL};
-static const char *const api_keys[] = {"fail", "latency", "breakWatches", NULL};
-static const char *const agent_keys[] = {"crash", "restartAfter", "stop", "start", NULL};
-static const char *const world_keys[] = {"stop", "start", "clockJump", "kubelet", NULL};
-
-static int check_scale(const json_t *arg, const char *where, struct err *reterr)
-{
-    if (scenario_keys(arg, where, scale_keys, reterr) < 0 || check_kind(arg, where, reterr) < 0) {
-        return -1;
-    }
-    if (!jsonx_str(arg, "name")) {
-        return err_set(reterr, ERR_INVALID, "%s.name: is missing", where);
-    }
-    if (jsonx_int(arg, "replicas", -1) < 0) {
-        return err_set(reterr, ERR_INVALID, "%s.replicas: must be a number of at least 0", where);
-    }
-    return 0;
-}
-
-static int check_patch(const json_t *arg, const char *where, struct err *reterr)
-{
-    if (scenario_keys(arg, where, patch_keys, reterr) < 0 || check_kind(arg, where, reterr) < 0) {
-        return -1;
-    }
-    if (!jsonx_str(arg, "name") || !jsonx_obj(arg, "merge")) {
-        return err_set(reterr, ERR_INVALID, "%s: needs name and merge", where);
-    }
-    return 0;
-}
-
-static int check_agent(const json_t *arg, const char *where, struct err *reterr)
-{
-    static const char *const crash_keys[] = {"after", "nth", "restartAfter", NULL};
-    const json_t *crash = json_object_get(arg, "crash");
-    char place[160];
-    int64_t ns = 0;
-    if (scenario_keys(arg, where, agent_keys, reterr) < 0 ||
-        scenario_duration(arg, "restartAfter", where, &ns, reterr) < 0) {
-        return -1;
-    }
-    if (!crash || json_is_true(crash)) {
-        return 0;
-    }
-    snprintf(place, sizeof(place), "%.120s.crash", where);
-    if (scenario_keys(crash, place, crash_keys, reterr) < 0 ||
-        scenario_duration(crash, "restartAfter", place, &ns, reterr) < 0) {
-        return -1;
-    }
-    const char *after = jsonx_str(crash, "after");
-    if (!after || !strchr(after, ':')) {
-        return err_set(reterr, ERR_INVALID, "%s.after: must be SERVICE:ACTION", place);
-    }
-    return 0;
-}
-
-static int check_step_arg(enum step_verb verb, const json_t *arg, const char *where,
-                          struct err *reterr)
-{
-    switch (verb) {
-    case STEP_APPLY:
-    case STEP_DELETE:
-        return check_objects(arg, where, reterr);
-    case STEP_SCALE:
-        return check_scale(arg, where, reterr);
-    case STEP_PATCH:
-        return check_patch(arg, where, reterr);
-    case STEP_SQS:
-        return scenario_keys(arg, where, sqs_keys, reterr);
-    case STEP_API:
-        return scenario_keys(arg, where, api_keys, reterr);
-    case STEP_AGENT:
-        return check_agent(arg, where, reterr);
-    case STEP_WORLD:
-        return scenario_keys(arg, where, world_keys, reterr);
-    case STEP_EXPECT:
-        return check_expectations(arg, where, reterr);
-    case STEP_EC2: /* the cloud checks its own fields when the step runs */
-    case STEP_VERBS:
-        break;
-    }
-    return json_is_object(arg) ? 0 : err_set(reterr, ERR_INVALID, "%s: must be a map", where);
-}
-
 static int read_step(const json_t *o, const char *where, int64_t not_before_ns,
                      struct scenario_step *ret, struct err *reterr)
 {
@@ -217,7 +88,7 @@ static int read_step(const json_t *o, const char *where, int64_t not_before_ns,
         }
         char place[160];
         snprintf(place, sizeof(place), "%.60s.%.60s", where, key);
-        if (check_step_arg((enum step_verb)verb, v, place, reterr) < 0) {
+        if (step_check((enum step_verb)verb, v, place, reterr) < 0) {
             return -1;
         }
         verb_seen = true;
@@ -391,9 +262,9 @@ int scenario_read(const char *path, struct scenario *ret, struct err *reterr)
         err_set(reterr, ERR_INVALID, "%s: is empty", path);
         goto fail;
     }
+    ret->line = (int)json_integer_value(json_array_get(lines, 0));
     if (read_spec(json_array_get(ret->docs, 0), ret, reterr) < 0) {
-        err_wrap(reterr, "%s: document at line %lld", path,
-                 (long long)json_integer_value(json_array_get(lines, 0)));
+        err_wrap(reterr, "%s: document at line %d", path, ret->line);
         goto fail;
     }
     if (check_object_docs(ret, lines, reterr) < 0) {

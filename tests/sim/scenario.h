@@ -44,6 +44,7 @@ struct scenario_step {
 struct scenario {
     char *path;
     json_t *docs; /* owns everything below */
+    int line;     /* where the Scenario document begins */
     const char *name;
     int64_t start_wall_ns;
     const char *region;

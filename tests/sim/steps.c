@@ -1,6 +1,7 @@
 #include "steps.h"
 
 #include "common/base/alloc.h"
+#include "common/base/buf.h"
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
@@ -8,6 +9,7 @@
 #include "run.h"
 
 #define STEP_WHO "scenario"
+#define MESSAGE_MAX (512u << 10)
 
 /* ---- targets
  * -------------------------------------------------------------------------------------- */
@@ -188,19 +190,68 @@ static int do_ec2(struct sim_run *r, const json_t *arg, struct err *reterr)
     return simec2_step(r->ec2, step, reterr) < 0 ? err_wrap(reterr, "ec2") : 0;
 }
 
+/* The instance of the first node, or claim, by name that matches; NULL if there is none. */
+static const char *instance_of(struct sim_run *r, const char *labels, struct err *reterr)
+{
+    static const char claim[] = "claim ";
+    bool is_claim = str_starts(labels, claim);
+    enum sim_kind_id kind = is_claim ? SIM_NODECLAIM : SIM_NODE;
+    const char *path = is_claim ? "status.providerID" : "spec.providerID", *id = NULL;
+    struct jsonsel sel = {0};
+    if (jsonsel_parse_labels(labels + (is_claim ? sizeof(claim) - 1 : 0), &sel, reterr) < 0) {
+        return NULL;
+    }
+    for (size_t i = 0; !id && i < sim_api_count(r->world->api, kind); i++) {
+        const json_t *o = sim_api_at(r->world->api, kind, i);
+        const char *provider = jsonx_str_or(o, path, ""), *slash = strrchr(provider, '/');
+        if (slash && jsonsel_match_labels(&sel, jsonx_obj(o, "metadata.labels"))) {
+            id = slash + 1;
+        }
+    }
+    jsonsel_done(&sel);
+    if (!id) {
+        err_set(reterr, ERR_INVALID, "nothing matches $INSTANCE(%s)", labels);
+    }
+    return id;
+}
+
+/* text with every $INSTANCE(LABELS) replaced. */
+static int fill_in(struct sim_run *r, const char *text, struct buf *out, struct err *reterr)
+{
+    static const char mark[] = "$INSTANCE(";
+    for (const char *at; (at = strstr(text, mark)) != NULL;) {
+        const char *labels = at + sizeof(mark) - 1, *end = strchr(labels, ')');
+        if (!end) {
+            return err_set(reterr, ERR_INVALID, "$INSTANCE( without )");
+        }
+        char *inside AUTO_FREE = xstrndup(labels, (size_t)(end - labels));
+        const char *id = instance_of(r, inside, reterr);
+        if (!id) {
+            return -1;
+        }
+        buf_put(out, text, (size_t)(at - text));
+        buf_puts(out, id);
+        text = end + 1;
+    }
+    buf_puts(out, text);
+    return 0;
+}
+
 static int do_sqs(struct sim_run *r, const json_t *arg, struct err *reterr)
 {
     size_t i;
     json_t *m;
     json_array_foreach (json_object_get(arg, "send"), i, m) {
         char *text AUTO_FREE = json_is_string(m) ? xstrdup(json_string_value(m)) : jsonx_dump(m);
-        if (strstr(text, "$INSTANCE(")) {
-            return err_set(reterr, ERR_INVALID,
-                           "sqs.send[%zu]: $INSTANCE is not known to this version", i);
+        AUTO_BUF struct buf filled;
+        buf_init(&filled, MESSAGE_MAX);
+        if (fill_in(r, text, &filled, reterr) < 0) {
+            return err_wrap(reterr, "sqs.send[%zu]", i);
         }
-        if (!simec2_queue_send(r->ec2, text)) {
-            return err_set(reterr, ERR_INVALID, "sqs.send[%zu]: the queue takes no more", i);
+        if (filled.over || !simec2_queue_send(r->ec2, filled.p)) {
+            return err_set(reterr, ERR_INVALID, "sqs.send[%zu]: the queue does not take it", i);
         }
+        sim_note(r->world, "a message is sent: %.100s", filled.p);
     }
     return 0;
 }
@@ -238,41 +289,70 @@ void api_trouble_free(struct api_trouble *t)
     }
 }
 
-static int do_api(struct sim_run *r, const json_t *arg, struct err *reterr)
+static void add_fault(struct sim_run *r, const json_t *fail)
 {
     struct api_trouble *t = r->trouble;
+    ARRAY_GROW(t->faults, t->n, t->cap);
+    struct api_fault *f = &t->faults[t->n++];
+    str_copy(f->verb, sizeof(f->verb), jsonx_str_or(fail, "verb", "*"));
+    str_copy(f->resource, sizeof(f->resource), jsonx_str_or(fail, "resource", "*"));
+    f->code = (int)jsonx_int(fail, "code", 500);
+    f->times = jsonx_int(fail, "times", 1);
+}
+
+/* The duration under key, for ever if absent. */
+static int64_t span_of(const json_t *o, const char *key)
+{
+    int64_t ns = NS_NEVER / 2;
+    scenario_duration(o, key, "api", &ns, NULL);
+    return ns;
+}
+
+static int do_api(struct sim_run *r, const json_t *arg, struct err *reterr)
+{
+    struct sim_api *api = r->world->api;
     const json_t *fail = json_object_get(arg, "fail"), *latency = json_object_get(arg, "latency");
+    const json_t *lag = json_object_get(arg, "lagWatches");
+    const json_t *restore = json_object_get(arg, "restore");
+    char *text AUTO_FREE = jsonx_dump(arg);
+    (void)reterr;
+    sim_note(r->world, "the API server is troubled: %.200s", text);
     if (fail) {
-        int64_t code = jsonx_int(fail, "code", 500);
-        if (code < 400 || code > 599) {
-            return err_set(reterr, ERR_INVALID, "api.fail.code: %lld is no failure",
-                           (long long)code);
-        }
-        ARRAY_GROW(t->faults, t->n, t->cap);
-        struct api_fault *f = &t->faults[t->n++];
-        str_copy(f->verb, sizeof(f->verb), jsonx_str_or(fail, "verb", "*"));
-        str_copy(f->resource, sizeof(f->resource), jsonx_str_or(fail, "resource", "*"));
-        f->code = (int)code;
-        f->times = jsonx_int(fail, "times", 1);
+        add_fault(r, fail);
     }
     if (latency) {
-        int64_t of_ns = 0, for_ns = NS_NEVER / 2;
-        if (scenario_duration(latency, "of", "api.latency", &of_ns, reterr) < 0 ||
-            scenario_duration(latency, "for", "api.latency", &for_ns, reterr) < 0) {
-            return -1;
-        }
-        t->latency_ns = of_ns;
-        t->latency_until_ns = vclock_now(&r->world->clock) + for_ns;
+        r->trouble->latency_ns = span_of(latency, "of");
+        r->trouble->latency_until_ns = vclock_now(&r->world->clock) + span_of(latency, "for");
     }
-    if (json_is_true(json_object_get(arg, "breakWatches"))) {
-        sim_api_break_watches(r->world->api);
+    if (lag) {
+        sim_api_lag_watches(api, sim_kind_find(jsonx_str(lag, "resource"))->id, span_of(lag, "by"),
+                            span_of(lag, "for"));
     }
-    sim_note(r->world, "the API server is troubled");
+    if (restore) {
+        size_t n = sim_api_restore(api, span_of(restore, "to"));
+        sim_note(r->world, "%zu objects are as they were", n);
+    }
+    if (json_object_get(arg, "breakWatches")) {
+        sim_api_break_watches(api);
+    }
     return 0;
 }
 
 /* ---- agents and the rest
  * ------------------------------------------------------------------------------ */
+
+/* The first one that leads, else that is up, else the first. */
+static struct sim_guest *leader(struct sim_run *r)
+{
+    struct sim_guest *up = NULL;
+    for (int i = 0; i < r->n_guests; i++) {
+        if (guest_leads(r->guests[i])) {
+            return r->guests[i];
+        }
+        up = !up && guest_up(r->guests[i]) ? r->guests[i] : up;
+    }
+    return up ? up : r->guests[0];
+}
 
 static int do_agent(struct sim_run *r, const json_t *arg, struct err *reterr)
 {
@@ -282,6 +362,10 @@ static int do_agent(struct sim_run *r, const json_t *arg, struct err *reterr)
         return err_set(reterr, ERR_INVALID, "agent: there is none");
     }
     scenario_duration(arg, "restartAfter", "agent", &restart_ns, NULL);
+    if (json_object_get(arg, "freeze")) {
+        guest_freeze(leader(r), span_of(arg, "freeze"));
+        return 0;
+    }
     if (json_is_object(crash)) {
         scenario_duration(crash, "restartAfter", "agent.crash", &restart_ns, NULL);
         for (int i = 0; i < r->n_guests; i++) {
@@ -348,18 +432,40 @@ static int do_kubelet(struct sim_run *r, const json_t *arg, struct err *reterr)
     return 0;
 }
 
+static int do_hold_volumes(struct sim_run *r, const json_t *target, struct err *reterr)
+{
+    AUTO_JSON json_t *names = target_nodes(r, target, "world.holdVolumes", reterr);
+    size_t i;
+    json_t *name;
+    if (!names) {
+        return -1;
+    }
+    json_array_foreach (names, i, name) {
+        sim_note(r->world, "volumes of %s are held", json_string_value(name));
+        sim_workloads_hold_volumes(r->world->workloads, json_string_value(name), true);
+    }
+    return 0;
+}
+
 static int do_world(struct sim_run *r, const json_t *arg, struct err *reterr)
 {
     int64_t jump_ns = 0;
     if (world_part(r, json_object_get(arg, "stop"), true, reterr) < 0 ||
-        world_part(r, json_object_get(arg, "start"), false, reterr) < 0 ||
-        scenario_duration(arg, "clockJump", "world", &jump_ns, reterr) < 0) {
+        world_part(r, json_object_get(arg, "start"), false, reterr) < 0) {
         return -1;
+    }
+    const char *jump = jsonx_str(arg, "clockJump");
+    if (jump && timefmt_parse_duration_days(jump, &jump_ns)) {
+        sim_note(r->world, "the agents' clocks jump by %s", jump);
     }
     for (int i = 0; jump_ns && i < r->n_guests; i++) {
         guest_clock_jump(r->guests[i], jump_ns);
     }
     const json_t *kubelet = json_object_get(arg, "kubelet");
+    const json_t *hold = json_object_get(arg, "holdVolumes");
+    if (hold && do_hold_volumes(r, hold, reterr) < 0) {
+        return -1;
+    }
     return kubelet ? do_kubelet(r, kubelet, reterr) : 0;
 }
 

@@ -395,9 +395,9 @@ static void reply(const struct server *s, int fd, const char *request)
                      "HTTP/1.1 %d X\r\nContent-Type: application/json\r\nConnection: close\r\n"
                      "Content-Length: %zu\r\n\r\n",
                      status, strlen(body));
-    /* A command that has failed does not wait for the other lists. */
-    (void)!send(fd, head, (size_t)n, MSG_NOSIGNAL);
-    (void)!send(fd, body, strlen(body), MSG_NOSIGNAL);
+    /* A client that has heard enough may be gone. */
+    (void)(send(fd, head, (size_t)n, MSG_NOSIGNAL) == n &&
+           send(fd, body, strlen(body), MSG_NOSIGNAL) > 0);
 }
 
 static void *serve(void *arg)

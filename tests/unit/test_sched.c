@@ -1214,8 +1214,7 @@ static const struct refusal_case {
     {set_deleting, REASON_PoolNotReady, "the pool is not ready: it is being deleted"},
     {set_unknown_field, REASON_UnknownFields, "a field of a newer version is set: spec.newer"},
     {set_no_subnet, REASON_NoSubnet, "no subnet fits"},
-    {set_no_subnet_and_large, REASON_Resources,
-     "short of 50m cpu (31950m with DaemonSets, 31900m on c.8xlarge)"},
+    {set_no_subnet_and_large, REASON_Resources, "short of 50m cpu (31950m > 31900m of c.8xlarge)"},
     {set_taint, REASON_Taint, "does not tolerate taint gpu=true:NoSchedule"},
     {set_unknown_label, REASON_UnknownLabel,
      "label team is given by nothing in the pool, asked for is team In [a]"},
@@ -1233,14 +1232,14 @@ static const struct refusal_case {
     {set_host_number, REASON_Requirement, NULL},
     {set_contradictory_term, REASON_Requirement,
      "its node selector and affinity contradict each other"},
-    {set_two_terms, REASON_Resources, "short of 60m cpu (1960m with DaemonSets, 1900m on c.large)"},
-    {set_two_terms_back, REASON_Resources,
-     "short of 60m cpu (1960m with DaemonSets, 1900m on c.large)"},
+    {set_two_terms, REASON_Resources, "short of 60m cpu (1960m > 1900m of c.large)"},
+    {set_two_terms_back, REASON_Resources, "short of 60m cpu (1960m > 1900m of c.large)"},
     {set_resource_claim, REASON_ResourceClaim,
      "asks for a ResourceClaim: this version does not place pods that ask for it"},
     {set_unknown_resource, REASON_ResourceUnknown,
      "resource example.com/fuse is provided by no instance type of the pool"},
-    {set_large, REASON_Resources, "short of 60m cpu (1960m with DaemonSets, 1900m on c.large)"},
+    {set_large, REASON_Resources,
+     "short of 60m cpu (pod 970m + daemonsets 990m > 1900m of c.large)"},
     {set_sold_out, REASON_Offering,
      "none of 3 fitting instance types can be had, nearest is t.large"},
 };
@@ -1296,7 +1295,7 @@ START_TEST(test_nearest_pool_first)
     }
     ck_assert_int_eq(r->refused[0].reason.code, REASON_Limit);
     ck_assert_str_eq(reason_text(f, &r->refused[0].pools[2].reason),
-                     "short of 90m cpu (1990m with DaemonSets, 1900m on c.large)");
+                     "short of 90m cpu (pod 1 + daemonsets 990m > 1900m of c.large)");
     fix_done(f);
 }
 END_TEST

@@ -45,7 +45,9 @@ static const struct refusal_row refusals[] = {
      "namespaces \"nowhere\" not found"},
     {"PATCH", RIG_CONFIGMAPS "/here", "{'metadata':{'resourceVersion':'1'},'data':{'a':'b'}}", 409,
      "Conflict", "the object has been modified; please apply your changes"},
-    {"PATCH", RIG_CONFIGMAPS "/here", "{'metadata':{'uid':'nobody'}}", 409, "Conflict",
+    {"PATCH", RIG_CONFIGMAPS "/here", "{'metadata':{'uid':'nobody'}}", 422, "Invalid",
+     "metadata.uid: Invalid value: \"nobody\": field is immutable"},
+    {"PUT", RIG_CONFIGMAPS "/here", "{'metadata':{'name':'here','uid':'nobody'}}", 409, "Conflict",
      "UID in precondition"},
     {"PATCH", RIG_CONFIGMAPS "/here", "{'metadata':{'name':'there'}}", 400, "BadRequest",
      "does not match the name on the URL"},
@@ -116,7 +118,7 @@ START_TEST(create_stamps_and_generates_names)
     struct sim_world *w = rig_world(1);
     struct kube_resp a = rig_call(w, "POST", CLAIM_PATH,
                                   "{'metadata':{'generateName':'default-','uid':'mine',"
-                                  "'resourceVersion':'7','deletionTimestamp':'x'},"
+                                  "'deletionTimestamp':'x'},"
                                   "'status':{'nodeName':'n'}," CLAIM_SPEC "}");
     struct kube_resp b =
         rig_call(w, "POST", CLAIM_PATH, "{'metadata':{'generateName':'default-'}," CLAIM_SPEC "}");
@@ -164,7 +166,7 @@ START_TEST(generation_counts_wishes_only)
         "'template':{'metadata':{'labels':{'a':'b'}},'spec':{'containers':[{'name':'c'}]}}}}",
         201);
     static const char path[] = "/apis/apps/v1/namespaces/default/deployments/d";
-    rig_expect(w, "PATCH", path, "{'metadata':{'annotations':{'x':'y'}}}", 200);
+    rig_expect(w, "PATCH", path, "{'metadata':{'labels':{'x':'y'}}}", 200);
     const json_t *o = sim_api_get(w->api, SIM_DEPLOYMENT, "default", "d");
     ck_assert_int_eq(jsonx_int(o, "metadata.generation", 0), 1);
     rig_expect(w, "PATCH", path, "{'spec':{'replicas':1}}", 200);

@@ -183,6 +183,8 @@ void simec2_free(struct simec2 *e);
  * simec2_port_free closes and frees. Works also when the cloud has been freed before. */
 struct simec2_port *simec2_port_new(struct simec2 *e);
 struct aws_port *simec2_port_aws(struct simec2_port *p);
+/* The process behind the port stands still until then (mono): answers wait for it. */
+void simec2_port_freeze(struct simec2_port *p, int64_t until_ns);
 void simec2_port_free(struct simec2_port *p);
 
 /* ---- the scenario's hand -----------------------------------------------------------------------

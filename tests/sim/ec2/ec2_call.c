@@ -102,6 +102,10 @@ static void on_due(void *arg)
 {
     struct simec2_open *o = arg;
     struct simec2 *e = o->port->e;
+    if (o->port->frozen_until_ns > simec2_mono(e)) {
+        timer_set(e->timers, &o->timer, o->port->frozen_until_ns, on_due, o);
+        return;
+    }
     if (o->receive.on) {
         int64_t again_ns = 0;
         AUTO_BUF struct buf out;
@@ -241,6 +245,11 @@ struct simec2_port *simec2_port_new(struct simec2 *e)
     *end = p;
     p->prev = last;
     return p;
+}
+
+void simec2_port_freeze(struct simec2_port *p, int64_t until_ns)
+{
+    p->frozen_until_ns = until_ns;
 }
 
 struct aws_port *simec2_port_aws(struct simec2_port *p)

@@ -323,6 +323,7 @@ struct simec2_port {
     struct aws_port aws;
     struct simec2_open *first, *last;
     uint64_t orphans; /* handles given out after the cloud's end */
+    int64_t frozen_until_ns;
 };
 
 struct simec2 {

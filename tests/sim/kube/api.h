@@ -161,6 +161,9 @@ void sim_api_resp_done(struct kube_resp *r);
  * It lives until sim_api_port_free, which closes it, or until the server goes. */
 struct kube_port *sim_api_port(struct sim_api *a, const char *who);
 void sim_api_port_free(struct sim_api *a, struct kube_port *p);
+/* The process behind the port stands still until then (mono): answers, events and ends wait for it;
+ * what it asked for takes effect all the same. */
+void sim_api_port_freeze(struct kube_port *p, int64_t until_ns);
 /* Requests and watches open on the port: 0 after close. */
 size_t sim_api_port_open(const struct kube_port *p);
 
@@ -183,6 +186,18 @@ void sim_api_unsubscribe(struct sim_api *a, const void *ctx);
 void sim_api_compact(struct sim_api *a);
 /* Ends every open watch as a broken connection does (ERR_UNAVAILABLE). */
 void sim_api_break_watches(struct sim_api *a);
+/* For for_ns from now, watches of the kind hear of changes by_ns later than usual; then they catch
+ * up. The world's own controllers are not slowed. */
+void sim_api_lag_watches(struct sim_api *a, enum sim_kind_id kind, int64_t by_ns, int64_t for_ns);
+/*
+ * An etcd restore: every object is again what it was ago_ns ago, with the version and UID it had
+ * then; what was created since is gone, what was deleted since is back. The store's own version
+ * goes on growing (a restore with --bump-revision), the watch history is forgotten and every watch
+ * breaks. A kind whose history does not reach back that far is restored to its oldest known state; nothing
+ * goes back further than time 0.
+ * Subscribers hear of every difference. Returns how many objects changed.
+ */
+size_t sim_api_restore(struct sim_api *a, int64_t ago_ns);
 
 /* ---- the log of calls ----------------------------------------------------------------------- */
 
@@ -200,9 +215,12 @@ uint64_t sim_api_calls(const struct sim_api *a, const char *who, const char *wha
 /* Writes so far. */
 uint64_t sim_api_writes(const struct sim_api *a, const char *who);
 
+#define SIM_FAULT_REFUSED (-1) /* nothing happens, the connection breaks */
+#define SIM_FAULT_LOST (-2)    /* it takes effect, then the connection breaks */
+
 /* Hooks, each may be NULL. Fields of the call are borrowed for the hook.
  *  fault     before a port's request takes effect: 0 lets it pass, else it is answered with that
- *            HTTP status and has no effect. *extra_ns may be raised to delay the answer.
+ *            HTTP status and has no effect, or meets one of SIM_FAULT_* (a watch is refused). *extra_ns may be raised to delay the answer.
  *  served    every call, right after it took effect (or was refused).
  *  answered  a port's request, right before its `done`, or watch, right before its first event:
  *            closing the port here is the crash "after that call is answered, before its answer is

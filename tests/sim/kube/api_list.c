@@ -6,6 +6,9 @@
 
 int sim_op_get(struct sim_op *op)
 {
+    if (str_eq(op->sub, "scale")) {
+        return sim_op_scale(op);
+    }
     struct sim_entry *e = sim_store_find(op->a, op->kind->id, op->ns, op->name);
     if (!e) {
         return sim_fail_not_found(op);

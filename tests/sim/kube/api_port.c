@@ -290,6 +290,10 @@ static void tell_answered(struct sim_request *r)
 static void answer(void *arg)
 {
     struct sim_request *r = arg;
+    if (r->port && r->port->frozen_until_ns > vclock_now(r->a->clock)) {
+        timer_set(&r->a->clock->timers, &r->timer, r->port->frozen_until_ns, answer, r);
+        return;
+    }
     r->answering = true;
     if (r->port) {
         tell_answered(r);
@@ -325,16 +329,26 @@ static void give_up(void *arg)
     answer(r);
 }
 
+static void lose(struct sim_request *r)
+{
+    json_decref(r->resp.body);
+    r->resp = (struct kube_resp){0};
+    err_set(&r->resp.err, ERR_UNAVAILABLE, "%s %s: connection reset by peer", r->method, r->path);
+}
+
 static void take_effect(void *arg)
 {
     struct sim_request *r = arg;
     int64_t extra = 0;
     int fault = ask_fault(r, &extra);
-    if (fault) {
+    if (fault > 0) {
         refuse(&r->resp, fault, fault_reason(fault), "injected fault");
-    } else {
+    } else if (fault != SIM_FAULT_REFUSED) {
         serve_text(r->a, r->who, r->method, r->path, r->content_type, r->body, &r->resp);
         r->body = NULL;
+    }
+    if (fault < 0) {
+        lose(r);
     }
     if (!r->port) {
         request_free(r);
@@ -429,6 +443,12 @@ struct kube_port *sim_api_port(struct sim_api *a, const char *who)
     p->next = a->ports;
     a->ports = p;
     return &p->port;
+}
+
+void sim_api_port_freeze(struct kube_port *port, int64_t until_ns)
+{
+    struct sim_port *p = port->ctx;
+    p->frozen_until_ns = until_ns;
 }
 
 size_t sim_api_port_open(const struct kube_port *port)

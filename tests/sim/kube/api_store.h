@@ -38,6 +38,7 @@ struct sim_table {
     size_t ring_cap;
     uint64_t first_seq, next_seq; /* events kept: [first_seq, next_seq) */
     int64_t lost_version;         /* the newest version that history has forgotten */
+    int64_t lag_ns, lag_until_ns; /* sim_api_lag_watches */
 };
 
 struct sim_subscriber {
@@ -158,6 +159,9 @@ bool sim_has_finalizer(const json_t *obj);
 int sim_op_create(struct sim_op *op);
 int sim_op_update(struct sim_op *op); /* PUT */
 int sim_op_patch(struct sim_op *op);
+/* The common end of both, on an object that is there; next is borrowed. */
+int sim_op_update_to(struct sim_op *op, json_t *next);
+int sim_op_scale(struct sim_op *op); /* get, update, patch of the scale subresource */
 int sim_op_bind(struct sim_op *op);
 int sim_op_delete(struct sim_op *op);
 int sim_op_delete_collection(struct sim_op *op);
@@ -178,6 +182,11 @@ int sim_delete_entry(struct sim_op *op, struct sim_entry *e, int64_t grace_s,
 /* What admission and the schema fill in, on create and update. obj is owned down to what it sets.
  */
 void sim_rule_default(struct sim_op *op, json_t *obj, const json_t *old);
+/* What admission plug-ins refuse at creation: 0, or the refusal's status. */
+int sim_rule_admit(struct sim_op *op, const json_t *obj);
+/* The same for a status that was written: drops what the schema does not know. obj's top is owned.
+ */
+void sim_rule_status(const struct sim_kind *k, json_t *obj);
 /* Array of causes, empty if all is well. old is NULL on create. New reference. */
 json_t *sim_rule_check(const struct sim_op *op, const json_t *obj, const json_t *old);
 /* True if what counts as desired state differs: metadata.generation goes up. */
@@ -199,6 +208,7 @@ struct sim_port {
     struct kube_port port;
     struct sim_api *a;
     char *who;
+    int64_t frozen_until_ns;
     struct sim_port *next;
 };
 void sim_port_free_all(struct sim_api *a);

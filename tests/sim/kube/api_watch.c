@@ -20,6 +20,7 @@ struct sim_watch {
     uint64_t cursor;
     bool running;
     bool busy, dead; /* in a callback; closed meanwhile */
+    bool broken;     /* its process stands still and will hear of it then */
     kube_event_fn event;
     kube_end_fn end;
     void *arg;
@@ -147,9 +148,16 @@ static void deliver_bookmark(struct sim_watch *w, bool initial_end)
 
 static void pump(void *arg);
 
+static int64_t latency_ns(const struct sim_watch *w)
+{
+    const struct sim_table *t = &w->a->tables[w->path.kind->id];
+    bool lags = vclock_now(w->a->clock) < t->lag_until_ns;
+    return w->a->delays.watch_latency_ns + (lags ? t->lag_ns : 0);
+}
+
 static void pump_at(struct sim_watch *w, int64_t event_ns)
 {
-    int64_t at = event_ns + w->a->delays.watch_latency_ns;
+    int64_t at = event_ns + latency_ns(w);
     int64_t now = vclock_now(w->a->clock);
     timer_set(&w->a->clock->timers, &w->pump, at > now ? at : now, pump, w);
 }
@@ -166,7 +174,7 @@ static bool pump_one(struct sim_watch *w)
         return false;
     }
     struct sim_event ev = t->ring[w->cursor % t->ring_cap];
-    if (ev.at_ns + w->a->delays.watch_latency_ns > vclock_now(w->a->clock)) {
+    if (ev.at_ns + latency_ns(w) > vclock_now(w->a->clock)) {
         pump_at(w, ev.at_ns);
         return false;
     }
@@ -179,9 +187,22 @@ static bool pump_one(struct sim_watch *w)
     return !w->dead;
 }
 
+/* While its process stands still, a watch's timer waits for the process. */
+static bool stands_still(struct sim_watch *w, struct timer *tm, void (*fn)(void *))
+{
+    bool still = w->port->frozen_until_ns > vclock_now(w->a->clock);
+    if (still) {
+        timer_set(&w->a->clock->timers, tm, w->port->frozen_until_ns, fn, w);
+    }
+    return still;
+}
+
 static void pump(void *arg)
 {
     struct sim_watch *w = arg;
+    if (stands_still(w, &w->pump, pump)) {
+        return;
+    }
     const struct sim_table *t = &w->a->tables[w->path.kind->id];
     w->busy = true;
     while (pump_one(w)) {
@@ -206,6 +227,9 @@ void sim_watch_wake(struct sim_api *a, enum sim_kind_id kind)
 static void on_bookmark(void *arg)
 {
     struct sim_watch *w = arg;
+    if (stands_still(w, &w->bookmark, on_bookmark)) {
+        return;
+    }
     vclock_set(w->a->clock, &w->bookmark, SIM_API_BOOKMARK_NS, on_bookmark, w);
     /* A bookmark promises that everything up to it has been delivered. */
     if (w->cursor != w->a->tables[w->path.kind->id].next_seq) {
@@ -222,7 +246,10 @@ static void on_bookmark(void *arg)
 static void on_timeout(void *arg)
 {
     struct err none = ERR_INIT;
-    watch_end(arg, &none);
+    struct sim_watch *w = arg;
+    if (!stands_still(w, &w->timeout, on_timeout)) {
+        watch_end(w, &none);
+    }
 }
 
 /* ---- opening ----------------------------------------------------------------------------------
@@ -316,6 +343,9 @@ static void start(void *arg)
 {
     struct sim_watch *w = arg;
     struct err e = ERR_INIT;
+    if (stands_still(w, &w->pump, start)) {
+        return;
+    }
     int code = sim_path_parse(w->path_text, &w->path, &e);
     if (code) {
         w->path.kind = NULL;
@@ -331,6 +361,7 @@ static void start(void *arg)
     struct sim_call c = {who, "watch", w->path.kind->plural, w->path.ns, "", 0, false};
     int64_t extra = 0;
     int fault = w->a->hooks.fault ? w->a->hooks.fault(w->a->hooks.ctx, &c, &extra) : 0;
+    fault = fault < 0 ? 503 : fault;
     c.status = fault ? fault : 200;
     log_watch(w, c.status);
     if (!tell_answered(w, &c)) {
@@ -401,13 +432,56 @@ void sim_watch_free_all(struct sim_api *a)
     }
 }
 
+static void on_broken(void *arg)
+{
+    struct sim_watch *w = arg;
+    struct err e = ERR_INIT;
+    if (!stands_still(w, &w->timeout, on_broken)) {
+        err_set(&e, ERR_UNAVAILABLE, "connection reset by peer");
+        watch_end(w, &e);
+    }
+}
+
+/* From now on the watch hears nothing but its end. */
+static void watch_break(struct sim_watch *w)
+{
+    w->broken = true;
+    w->running = false;
+    timer_stop(&w->a->clock->timers, &w->pump);
+    timer_stop(&w->a->clock->timers, &w->bookmark);
+    on_broken(w);
+}
+
 void sim_api_break_watches(struct sim_api *a)
 {
-    struct err e = ERR_INIT;
-    err_set(&e, ERR_UNAVAILABLE, "connection reset by peer");
     /* Ending one may open new ones, which come behind. */
     uint64_t last = a->next_handle;
-    while (a->watches && a->watches->handle <= last) {
-        watch_end(a->watches, &e);
+    for (;;) {
+        struct sim_watch *w = a->watches;
+        while (w && w->broken) {
+            w = w->next;
+        }
+        if (!w || w->handle > last) {
+            return;
+        }
+        watch_break(w);
     }
+}
+
+static void on_lag_over(void *arg)
+{
+    struct sim_api *a = arg;
+    for (struct sim_watch *w = a->watches; w; w = w->next) {
+        if (w->running) {
+            pump_at(w, vclock_now(a->clock));
+        }
+    }
+}
+
+void sim_api_lag_watches(struct sim_api *a, enum sim_kind_id kind, int64_t by_ns, int64_t for_ns)
+{
+    struct sim_table *t = &a->tables[kind];
+    t->lag_ns = by_ns;
+    t->lag_until_ns = vclock_now(a->clock) + for_ns;
+    vclock_after(a->clock, for_ns, on_lag_over, a);
 }

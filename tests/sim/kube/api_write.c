@@ -144,6 +144,10 @@ static int prepare_new(struct sim_op *op, json_t *obj)
     if (place_in_namespace(op, meta) || give_name(op, meta)) {
         return op->status;
     }
+    if (jsonx_str_or(meta, "resourceVersion", "")[0]) {
+        return sim_fail(op, 500, "InternalError",
+                        "resourceVersion should not be set on objects to be created");
+    }
     stamp_new(op, obj);
     sim_rule_default(op, obj, NULL);
     json_t *causes = sim_rule_check(op, obj, NULL);
@@ -178,7 +182,7 @@ int sim_op_create(struct sim_op *op)
         return op->status;
     }
     json_t *obj = json_deep_copy(op->body);
-    if (prepare_new(op, obj)) {
+    if (prepare_new(op, obj) || sim_rule_admit(op, obj)) {
         /* The name that the answer tells was obj's. */
         op->name = "";
         json_decref(obj);
@@ -199,6 +203,12 @@ static int check_locks(struct sim_op *op, const struct sim_entry *e, const json_
                         op->name);
     }
     const char *uid = sim_meta(next, "uid");
+    if (uid[0] && !str_eq(uid, e->uid) && str_eq(op->verb, "patch")) {
+        json_t *causes = json_array();
+        sim_cause(causes, "FieldValueInvalid", "metadata.uid",
+                  "Invalid value: \"%s\": field is immutable", uid);
+        return sim_fail_invalid(op, causes);
+    }
     if (uid[0] && !str_eq(uid, e->uid)) {
         char why[256];
         snprintf(why, sizeof(why),
@@ -293,6 +303,9 @@ static int prepare_update(struct sim_op *op, const struct sim_entry *e, json_t *
         sim_rule_default(op, result, e->obj);
         desired = sim_rule_desired_changed(op->kind, result, e->obj);
     }
+    if (str_eq(op->sub, "status")) {
+        sim_rule_status(op->kind, result);
+    }
     json_t *causes = sim_rule_check(op, result, e->obj);
     check_finalizers(e, result, causes);
     if (json_array_size(causes) > 0) {
@@ -358,8 +371,16 @@ static struct sim_entry *target(struct sim_op *op)
     return e;
 }
 
+int sim_op_update_to(struct sim_op *op, json_t *next)
+{
+    return update_to(op, target(op), next);
+}
+
 int sim_op_update(struct sim_op *op)
 {
+    if (str_eq(op->sub, "scale")) {
+        return sim_op_scale(op);
+    }
     struct sim_entry *e = target(op);
     if (!e || check_type(op, op->body)) {
         return op->status;
@@ -376,6 +397,9 @@ int sim_op_update(struct sim_op *op)
 
 int sim_op_patch(struct sim_op *op)
 {
+    if (str_eq(op->sub, "scale")) {
+        return sim_op_scale(op);
+    }
     struct sim_entry *e = target(op);
     if (!e) {
         return op->status;

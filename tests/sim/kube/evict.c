@@ -10,6 +10,7 @@
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
+#include "podspec.h"
 
 static bool condition_true(const json_t *obj, const char *type)
 {
@@ -100,9 +101,9 @@ static int ask_budget(struct sim_op *op, const json_t *pod)
         return 0;
     }
     if (n > 1) {
-        return sim_fail(op, 500, "InternalError",
-                        "Internal error occurred: This pod has more than one PodDisruptionBudget, "
-                        "which the eviction subresource does not support.");
+        return sim_fail(op, 500, "",
+                        "This pod has more than one PodDisruptionBudget, which the eviction "
+                        "subresource does not support.");
     }
     const json_t *o = pdb->obj;
     if (unhealthy_may_go(o, pod)) {
@@ -127,24 +128,52 @@ static int ask_budget(struct sim_op *op, const json_t *pod)
     return 0;
 }
 
+/* DisruptionTarget, as the eviction API sets it right before the deletion. */
+static void mark_evicted(struct sim_op *op, struct sim_entry *e)
+{
+    json_t *conditions =
+        sim_cond_set(jsonx_at(e->obj, "status.conditions"), "DisruptionTarget", "True",
+                     "EvictionByEvictionAPI", "Eviction API: evicting", vclock_wall(op->a->clock));
+    json_t *obj = sim_own(e->obj);
+    json_t *old = json_object_get(e->obj, "status");
+    json_t *status = old ? json_copy(old) : json_object();
+    json_object_set_new(status, "conditions", conditions);
+    json_object_set_new(obj, "status", status);
+    sim_store_put(op, e, obj);
+}
+
+static int wrong_uid(struct sim_op *op, const struct sim_entry *e, const char *uid)
+{
+    char why[320];
+    snprintf(why, sizeof(why),
+             "the UID in the precondition (%s) does not match the UID in record (%s). The object "
+             "might have been deleted and then recreated",
+             uid, e->uid);
+    return sim_fail_conflict(op, why);
+}
+
 int sim_op_evict(struct sim_op *op)
 {
     struct sim_entry *e = sim_store_find(op->a, SIM_POD, op->ns, op->name);
+    const char *name = sim_meta(op->body, "name");
+    if (name[0] && !str_eq(name, op->name)) {
+        return sim_fail(op, 400, "BadRequest",
+                        "name in URL does not match name in Eviction object");
+    }
     if (!e) {
         return sim_fail_not_found(op);
     }
     const json_t *options = json_object_get(op->body, "deleteOptions");
     const char *uid = jsonx_str_or(options, "preconditions.uid", "");
-    if (uid[0] && !str_eq(uid, e->uid)) {
-        char why[320];
-        snprintf(why, sizeof(why),
-                 "the UID in the precondition (%s) does not match the UID in record (%s). The "
-                 "object might have been deleted and then recreated",
-                 uid, e->uid);
-        return sim_fail_conflict(op, why);
-    }
+    /* The budget is asked, and taken from, before the precondition is looked at. */
     if (!needs_no_budget(e->obj) && ask_budget(op, e->obj)) {
         return op->status;
+    }
+    if (uid[0] && !str_eq(uid, e->uid)) {
+        return wrong_uid(op, e, uid);
+    }
+    if (!op->dry_run && !sim_meta(e->obj, "deletionTimestamp")[0]) {
+        mark_evicted(op, e);
     }
     sim_delete_entry(op, e, jsonx_int(options, "gracePeriodSeconds", -1), NULL);
     json_decref(op->out);

@@ -321,6 +321,8 @@ static void on_change(void *ctx, const struct sim_change *c)
         sim_kpod_change(ctx, c);
     } else if (c->kind == SIM_NODE) {
         on_node(ctx, c);
+    } else if (c->kind == SIM_VOLUMEATTACHMENT && jsonx_bool(c->after, "status.attached", false)) {
+        sim_kpod_attached(ctx, jsonx_str_or(c->after, "spec.nodeName", ""));
     }
 }
 

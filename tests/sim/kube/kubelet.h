@@ -11,13 +11,14 @@
  *                      delete the Node object.
  *
  * A pod's life: bound -> admission (refused with OutOfcpu, OutOfmemory, OutOfpods, … when it does
- * not fit any more) -> start_ns later Running -> Ready (ready-after) -> run-for ends it Succeeded.
+ * not fit any more) -> start_ns later Running -> Ready (ready-after) -> run-for ends it.
  * Deleted: preStop hooks (sleep, or exec of "sleep N") and then SIGTERM; the process exits at once,
  * or, with ignore-sigterm, when the grace period is over; then the pod is Succeeded or Failed and
  * deleted with grace 0.
  *
  * Annotations on pods: sim.karp.dev/run-for, sim.karp.dev/ready-after (durations),
- * sim.karp.dev/ignore-sigterm ("true").
+ * sim.karp.dev/exit-code (of run-for; other than "0": Failed), sim.karp.dev/ignore-sigterm
+ * ("true").
  */
 #ifndef KARP_SIM_KUBELET_H
 #define KARP_SIM_KUBELET_H

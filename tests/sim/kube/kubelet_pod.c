@@ -5,6 +5,7 @@
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
+#include "work/volumes.h"
 
 #define WHO "kubelet"
 #define NOTICE_NS (2 * NS_PER_MS) /* change to kubelet */
@@ -177,7 +178,8 @@ static int64_t step_running(struct sim_kpod *p, int64_t now)
     int64_t run_for = annotation_ns(p->obj, "sim.karp.dev/run-for");
     int64_t ready_after = annotation_ns(p->obj, "sim.karp.dev/ready-after");
     if (run_for >= 0 && now >= p->started_ns + run_for) {
-        report_over(p, "Succeeded", NULL, NULL);
+        const char *code = annotation(p->obj, "sim.karp.dev/exit-code");
+        report_over(p, !code || str_eq(code, "0") ? "Succeeded" : "Failed", NULL, NULL);
         return NS_NEVER;
     }
     int64_t next = run_for >= 0 ? p->started_ns + run_for : NS_NEVER;
@@ -196,6 +198,10 @@ static int64_t step_starting(struct sim_kpod *p, int64_t now)
 {
     if (!p->admitted && !admit(p)) {
         return NS_NEVER;
+    }
+    if (!sim_volumes_attached(p->m->k->w->api, p->obj)) {
+        p->seen_ns = now; /* containers start once the last volume is there */
+        return NS_NEVER;  /* the attachment's change leads here again */
     }
     if (now < p->seen_ns + SIM_POD_START_NS) {
         return p->seen_ns + SIM_POD_START_NS;
@@ -219,7 +225,9 @@ static int64_t step_stopping(struct sim_kpod *p, int64_t now)
         if (now < at) {
             return at;
         }
-        bool killed = str_eq(annotation(p->obj, "sim.karp.dev/ignore-sigterm"), "true");
+        /* Servers end well at SIGTERM; what has work to finish is cut short. */
+        bool killed = str_eq(annotation(p->obj, "sim.karp.dev/ignore-sigterm"), "true") ||
+                      !str_eq(jsonx_str_or(p->obj, "spec.restartPolicy", "Always"), "Always");
         report_over(p, killed ? "Failed" : "Succeeded", NULL, NULL);
     }
     leave_machine(p);
@@ -309,6 +317,10 @@ void sim_kpod_change(struct sim_kubelet *k, const struct sim_change *c)
         }
         return;
     }
+    if (p && !str_eq(p->m->name, sim_pod_node(c->after))) {
+        kpod_gone(k, p); /* a restore took it off the node */
+        p = NULL;
+    }
     if (!p) {
         struct sim_machine *m = map_get(k->by_name, sim_pod_node(c->after));
         if (!m || sim_pod_node(c->after)[0] == '\0') {
@@ -320,7 +332,18 @@ void sim_kpod_change(struct sim_kubelet *k, const struct sim_change *c)
     json_decref(p->obj);
     p->obj = json_incref(c->after);
     if (look) {
+        p->stopping_ns = sim_pod_terminating(c->after) ? p->stopping_ns : -1;
         vclock_set(&k->w->clock, &p->timer, NOTICE_NS, on_timer, p);
+    }
+}
+
+void sim_kpod_attached(struct sim_kubelet *k, const char *node)
+{
+    for (MAP_EACH(k->pods, e)) {
+        struct sim_kpod *p = map_value(e);
+        if (!p->running && str_eq(p->m->name, node)) {
+            vclock_set(&k->w->clock, &p->timer, NOTICE_NS, on_timer, p);
+        }
     }
 }
 

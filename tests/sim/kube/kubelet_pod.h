@@ -46,6 +46,8 @@ struct sim_kubelet {
 
 /* A pod object on one of our machines changed (c->after), or is gone. */
 void sim_kpod_change(struct sim_kubelet *k, const struct sim_change *c);
+/* A volume was attached to the node: pods that wait for it may start. */
+void sim_kpod_attached(struct sim_kubelet *k, const char *node);
 /* The kubelet reports again: all pods of the machine are looked at. */
 void sim_kpod_resume(struct sim_kubelet *k, const struct sim_machine *m);
 void sim_kpod_free_all(struct sim_kubelet *k);

@@ -307,6 +307,11 @@ json_t *sim_cond_set(const json_t *conditions, const char *type, const char *sta
     return out;
 }
 
+bool sim_json_same(const json_t *a, const json_t *b)
+{
+    return a == b || json_equal(a, b);
+}
+
 bool sim_pod_over(const json_t *pod)
 {
     const char *phase = jsonx_str_or(pod, "status.phase", "");

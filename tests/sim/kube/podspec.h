@@ -58,6 +58,9 @@ const char *sim_cond_status(const json_t *obj, const char *type);
 json_t *sim_cond_set(const json_t *conditions, const char *type, const char *status,
                      const char *reason, const char *message, int64_t now_wall_ns);
 
+/* json_equal, but two absent values are equal as well. */
+bool sim_json_same(const json_t *a, const json_t *b);
+
 bool sim_pod_over(const json_t *pod); /* Succeeded or Failed */
 bool sim_pod_terminating(const json_t *pod);
 const char *sim_pod_node(const json_t *pod); /* "" if none */

@@ -6,9 +6,14 @@
  * reason Unschedulable and the message kube-scheduler writes; it is tried again when something
  * changed that could help, not before its back-off (1 s doubling to 10 s) is over.
  *
- * Filters and scores are rows of a table of plug-ins (sched_fit.c): each has a filter that says why
- * not, and a score 0..100 with the weight of the default profile. Ties go to chance, from a stream
- * of the scheduler's own.
+ * Filters and scores are rows of a table of plug-ins (sched/sched_fit.c): each has a filter that
+ * says why not, and a score 0..100 with the weight of the default profile. Ties go to chance, from
+ * a stream of the scheduler's own.
+ *
+ * A pod that fits nowhere may take the place of pods of lower priority (sched/sched_preempt.h): the
+ * victims are deleted, the pod is nominated for their node and tried there first; others of lower
+ * priority count it as placed there. A pod with claims is bound once all its volumes are, at the
+ * latest SIM_SCHED_BIND_NS after its node was chosen, else it starts anew.
  *
  * The scheduler keeps its own account of what every node has given away and assumes its bindings
  * at once, as the real one's cache does.
@@ -22,6 +27,7 @@
 #define SIM_SCHED_CYCLE_NS (1 * NS_PER_MS) /* one pod */
 #define SIM_SCHED_BACKOFF_MIN_NS (1 * NS_PER_S)
 #define SIM_SCHED_BACKOFF_MAX_NS (10 * NS_PER_S)
+#define SIM_SCHED_BIND_NS (10 * NS_PER_MIN) /* how long volumes may take */
 
 struct sim_world;
 struct sim_sched;

@@ -27,6 +27,8 @@ void sim_workloads_stop(struct sim_workloads *c);
 void sim_workloads_start(struct sim_workloads *c);
 /* A kubelet fell silent (kubelet.c tells): the node lifecycle controller has something to watch. */
 void sim_workloads_node_silent(struct sim_workloads *c);
+/* Volumes attached to the node are not detached any more (or are again), see work/volumes.h. */
+void sim_workloads_hold_volumes(struct sim_workloads *c, const char *node, bool hold);
 
 /*
  * One pod as the ranking sees it; the order of deletion is: not assigned before assigned, Pending

@@ -1,0 +1,54 @@
+/* screen.c - see screen.h. */
+#include "screen.h"
+
+#include "common/base/str.h"
+#include "common/core/catalog.h"
+#include "money.h"
+#include "table.h"
+
+void screen_wrap(const struct term *t, struct arena *a, unsigned indent, const char *text,
+                 struct buf *out)
+{
+    unsigned screen = t->width ? t->width : SCREEN_COLUMNS;
+    screen = screen < SCREEN_COLUMNS_MIN ? SCREEN_COLUMNS_MIN : screen;
+    size_t max = screen > indent + 20 ? screen - indent : 20, at = 0;
+    text = text_safe(a, text);
+    while (*text) {
+        size_t n = strcspn(text, " ");
+        size_t width = term_text_width(arena_strndup(a, text, n));
+        if (at > 0 && at + 1 + width > max) {
+            buf_printf(out, "\n%*s", (int)indent, "");
+            at = 0;
+        }
+        buf_printf(out, "%s%.*s", at > 0 ? " " : "", (int)n, text);
+        at += (at > 0) + width;
+        text += n + strspn(text + n, " ");
+    }
+}
+
+const char *screen_zones(struct arena *a, const char *const *zones, size_t n)
+{
+    AUTO_BUF struct buf out;
+    buf_init(&out, 4096);
+    for (size_t i = 0; i < n; i++) {
+        size_t len = strlen(zones[i]);
+        bool same = i > 0 && len > 1 && strlen(zones[0]) == len &&
+                    strncmp(zones[i], zones[0], len - 1) == 0;
+        buf_printf(&out, "%s%s", i ? "," : "", same ? zones[i] + len - 1 : zones[i]);
+    }
+    return n ? arena_strdup(a, out.p) : "-";
+}
+
+const char *screen_hour(struct arena *a, int64_t pusd_h, bool estimated, const char *sign)
+{
+    char text[MONEY_TEXT];
+    if (pusd_h == PRICE_UNKNOWN) {
+        return "?";
+    }
+    return arena_printf(a, "%s%s$%s/h", estimated ? "~" : "", sign, money_hour(pusd_h, text));
+}
+
+const char *screen_count(struct arena *a, int64_t n, const char *what)
+{
+    return arena_printf(a, "%lld %s%s", (long long)n, what, n == 1 ? "" : "s");
+}

@@ -1,0 +1,24 @@
+/*
+ * screen.h - what screens share beside tables: wrapped text, money, zones.
+ */
+#ifndef KARP_CMD_SCREEN_H
+#define KARP_CMD_SCREEN_H
+
+#include "common/base/arena.h"
+#include "term.h"
+
+#define SCREEN_COLUMNS 100u /* where the terminal's width is not known */
+#define SCREEN_COLUMNS_MIN 40u
+
+/* Words from column `indent` on, where the cursor stands already; further lines are indented alike.
+ * A word wider than the screen stays whole. Made safe for a terminal. No newline at the end. */
+void screen_wrap(const struct term *t, struct arena *a, unsigned indent, const char *text,
+                 struct buf *out);
+/* "eu-west-1a,b" of names in string order. */
+const char *screen_zones(struct arena *a, const char *const *zones, size_t n);
+/* "~$0.634/h", "?" without a price; sign: "", "+" or "-". */
+const char *screen_hour(struct arena *a, int64_t pusd_h, bool estimated, const char *sign);
+/* "1 pod", "3 pods" */
+const char *screen_count(struct arena *a, int64_t n, const char *what);
+
+#endif

@@ -1,0 +1,43 @@
+/*
+ * session.h - one run of a reading command: options, world, prices, decision, in this order.
+ *
+ *   session_init → session_gather → (change objects, world_reload) → session_decide → session_done
+ *
+ * session_decide may be called again after another world_reload. Nothing here writes anywhere.
+ */
+#ifndef KARP_CMD_SESSION_H
+#define KARP_CMD_SESSION_H
+
+#include "common/core/explain.h"
+#include "decide.h"
+#include "gather.h"
+#include "objects.h"
+
+struct session {
+    struct cmd *c;
+    struct arena a;
+    struct world w;
+    struct types types;
+    struct prices *prices;
+    struct decision d;
+    struct objects *keep;  /* NULL unless asked for */
+    struct map *explained; /* class → explanation, of this decision */
+    bool money;            /* false: --no-prices */
+};
+
+/* What a decision needs; other kinds are the command's own. */
+extern const uint64_t session_kinds;
+
+void session_init(struct session *s, struct cmd *c, bool keep);
+void session_done(struct session *s);
+int session_gather(struct session *s, uint64_t kinds, struct err *reterr);
+int session_decide(struct session *s, enum decide_pods which, struct err *reterr);
+
+/* How far pods like this one got (pods of one class get equally far); NULL if the decision saw none
+ * of them. */
+const struct explanation *session_explain(struct session *s, const struct pod *pod);
+
+/* The namespace that names without one are in: -n, the connection's, "default". */
+const char *session_ns(const struct session *s);
+
+#endif

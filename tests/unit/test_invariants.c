@@ -1,0 +1,289 @@
+/* Each invariant can fail: a world that violates it, made by hand in an agent's name, and beside it
+ * one that does not. */
+#include "common/base/alloc.h"
+#include "common/base/jsonx.h"
+#include "common/base/str.h"
+#include "tests/sim/invariants.h"
+#include "tests/sim/run.h"
+#include "unit.h"
+
+#define AGENT "karp-agent-0"
+
+static struct scenario scenario;
+
+/* A run without agents, with a pool of limits cpu 10 and a budget of 1. */
+static struct sim_run *run_new(void)
+{
+    struct err e = ERR_INIT;
+    struct run_options o = {.seed = 1};
+    scenario = (struct scenario){
+        .path = (char *)(uintptr_t) "t", .name = "t", .region = "us-west-2", .docs = json_array()};
+    struct sim_run *r = sim_run_new(&scenario, &o, &e);
+    ck_assert_msg(r != NULL, "%s", e.msg);
+    return r;
+}
+
+static void run_free(struct sim_run *r)
+{
+    sim_run_free(r);
+    json_decref(scenario.docs);
+}
+
+static json_t *from_text(const char *text)
+{
+    char *copy AUTO_FREE = xstrdup(text);
+    for (char *p = copy; *p; p++) {
+        *p = *p == '\'' ? '"' : *p;
+    }
+    json_error_t e;
+    json_t *v = json_loads(copy, 0, &e);
+    ck_assert_msg(v != NULL, "%s in %s", e.text, copy);
+    return v;
+}
+
+static void put(struct sim_run *r, const char *who, const char *text)
+{
+    struct err e = ERR_INIT;
+    AUTO_JSON json_t *o = from_text(text);
+    ck_assert_msg(sim_api_apply(r->world->api, who, o, NULL, &e) == 0, "%s", e.msg);
+}
+
+static void put_status(struct sim_run *r, const char *who, enum sim_kind_id kind, const char *name,
+                       const char *status)
+{
+    struct err e = ERR_INIT;
+    ck_assert_msg(sim_api_patch(r->world->api, who, kind, "status", "default", name,
+                                json_pack("{s:o}", "status", from_text(status)), NULL, &e) == 0,
+                  "%s", e.msg);
+}
+
+static void del(struct sim_run *r, const char *who, enum sim_kind_id kind, const char *name)
+{
+    struct err e = ERR_INIT;
+    ck_assert_msg(sim_api_delete(r->world->api, who, kind, "default", name, NULL, -1, NULL, &e) ==
+                      0,
+                  "%s", e.msg);
+}
+
+/* Time passes in small steps, with a look at each. */
+static void pass(struct sim_run *r, int64_t ns)
+{
+    int64_t end = vclock_now(&r->world->clock) + ns;
+    while (vclock_now(&r->world->clock) < end) {
+        vclock_run_to(&r->world->clock, vclock_now(&r->world->clock) + 5 * NS_PER_S);
+        watchdog_look(r->watchdog);
+    }
+}
+
+/* ---- the pieces
+ * --------------------------------------------------------------------------------- */
+
+#define POOL                                                                                       \
+    "{'apiVersion':'karpenter.sh/v1','kind':'NodePool','metadata':{'name':'p'},'spec':{"           \
+    "'limits':{'cpu':'10'},'disruption':{'consolidateAfter':'0s','budgets':[{'nodes':'1'}]},"      \
+    "'template':{'spec':{'nodeClassRef':{'group':'karpenter.k8s.aws','kind':'EC2NodeClass',"       \
+    "'name':'default'},'requirements':[{'key':'kubernetes.io/arch','operator':'In','values':["     \
+    "'amd64']}]}}}}"
+
+/* A claim of the pool with a finalizer, so that it stays while it goes. */
+static void put_claim(struct sim_run *r, const char *name, const char *cpu, bool leaves)
+{
+    char *text AUTO_FREE = xasprintf(
+        "{'apiVersion':'karpenter.sh/v1','kind':'NodeClaim','metadata':{'name':'%s','labels':{"
+        "'karpenter.sh/nodepool':'p'},'finalizers':['karpenter.sh/termination']},'spec':{"
+        "'nodeClassRef':{'group':'karpenter.k8s.aws','kind':'EC2NodeClass','name':'default'},"
+        "'requirements':[{'key':'kubernetes.io/arch','operator':'In','values':['amd64']}]}}",
+        name);
+    put(r, AGENT, text);
+    char *status AUTO_FREE = xasprintf(
+        "{'nodeName':'n-%s','providerID':'aws:///us-west-2a/i-%s','capacity':{'cpu':'%s'},"
+        "'conditions':[{'type':'DisruptionReason','status':'%s','reason':'Empty','message':'',"
+        "'lastTransitionTime':'2026-01-05T09:00:00Z'}]}",
+        name, name, cpu, leaves ? "True" : "False");
+    put_status(r, AGENT, SIM_NODECLAIM, name, status);
+}
+
+static void put_node(struct sim_run *r, const char *name, const char *more)
+{
+    char *text AUTO_FREE =
+        xasprintf("{'apiVersion':'v1','kind':'Node','metadata':{'name':'%s',"
+                  "'labels':{'karpenter.sh/nodepool':'p'}%s},'spec':{%s}}",
+                  name, str_starts(more, ",") ? more : "", str_starts(more, ",") ? "" : more);
+    put(r, "kubelet", text);
+}
+
+/* A ready pod of app a on the node. */
+static void put_pod(struct sim_run *r, const char *name, const char *node, const char *more)
+{
+    char *text AUTO_FREE =
+        xasprintf("{'apiVersion':'v1','kind':'Pod','metadata':{'name':'%s','namespace':'default',"
+                  "'labels':{'app':'a'}%s},'spec':{'nodeName':'%s','containers':[{'name':'c',"
+                  "'image':'i'}]}}",
+                  name, more, node);
+    put(r, "somebody", text);
+    put_status(r, "kubelet", SIM_POD, name,
+               "{'phase':'Running','conditions':[{'type':'Ready','status':'True'}]}");
+}
+
+static void put_instance(struct sim_run *r, bool ours)
+{
+    struct err e = ERR_INIT;
+    const json_t *ns = sim_api_get(r->world->api, SIM_NAMESPACE, NULL, "kube-system");
+    AUTO_JSON json_t *step =
+        json_pack("{s:[{s:s, s:s}]}", "foreign", "type", "m5.large", "clusterUID",
+                  ours ? jsonx_str(ns, "metadata.uid") : "another");
+    ck_assert_msg(simec2_step(r->ec2, step, &e) == 0, "%s", e.msg);
+}
+
+/* ---- the worlds
+ * --------------------------------------------------------------------------------- */
+
+static void not_empty(struct sim_run *r, bool bad)
+{
+    put_claim(r, "a", "4", true);
+    put_node(r, "n-a", "");
+    put_pod(r, "x", bad ? "n-a" : "n-b", "");
+    del(r, AGENT, SIM_NODECLAIM, "a");
+}
+
+static void do_not_disrupt_node(struct sim_run *r, bool bad)
+{
+    put_claim(r, "a", "4", true);
+    put_node(r, "n-a",
+             bad ? ",'annotations':{'karpenter.sh/do-not-disrupt':'true'}"
+                 : ",'annotations':{'karpenter.sh/do-not-disrupt':'false'}");
+    del(r, AGENT, SIM_NODECLAIM, "a");
+}
+
+static void do_not_disrupt_pod(struct sim_run *r, bool bad)
+{
+    put_claim(r, "a", "4", bad);
+    put_node(r, "n-a", "");
+    put_pod(r, "x", "n-a", ",'annotations':{'karpenter.sh/do-not-disrupt':'true'}");
+    del(r, AGENT, SIM_POD, "x");
+}
+
+static void budget(struct sim_run *r, bool bad)
+{
+    put_claim(r, "a", "4", true);
+    put_claim(r, "b", "4", true);
+    del(r, AGENT, SIM_NODECLAIM, "a");
+    del(r, bad ? AGENT : "somebody", SIM_NODECLAIM, "b");
+}
+
+static void pdb(struct sim_run *r, bool bad)
+{
+    put_node(r, "n-a", "");
+    put_pod(r, "x", "n-a", "");
+    put_pod(r, "y", "n-a", "");
+    put(r, "somebody",
+        bad ? "{'apiVersion':'policy/v1','kind':'PodDisruptionBudget','metadata':{'name':'b',"
+              "'namespace':'default'},'spec':{'minAvailable':2,'selector':{'matchLabels':{"
+              "'app':'a'}}}}"
+            : "{'apiVersion':'policy/v1','kind':'PodDisruptionBudget','metadata':{'name':'b',"
+              "'namespace':'default'},'spec':{'maxUnavailable':'50%','selector':{'matchLabels':{"
+              "'app':'a'}}}}");
+    del(r, AGENT, SIM_POD, "x");
+}
+
+static void limit(struct sim_run *r, bool bad)
+{
+    put_claim(r, "a", "6", false);
+    put_claim(r, "b", bad ? "6" : "4", false);
+}
+
+static void two_instances(struct sim_run *r, bool bad)
+{
+    put_instance(r, true);
+    put_instance(r, !bad ? false : true);
+    watchdog_look(r->watchdog);
+}
+
+static void orphan(struct sim_run *r, bool bad)
+{
+    put_instance(r, true);
+    pass(r, bad ? INVARIANT_ORPHAN_NS + NS_PER_MIN : INVARIANT_ORPHAN_NS - NS_PER_MIN);
+}
+
+static void foreign(struct sim_run *r, bool bad)
+{
+    put_instance(r, !bad);
+    watchdog_look(r->watchdog);
+    simec2_kill(r->ec2, simec2_instance_at(r->ec2, 0)->id);
+    pass(r, NS_PER_MIN);
+}
+
+static void taint(struct sim_run *r, bool bad)
+{
+    put_claim(r, "a", "4", false);
+    put_node(r, "n-a",
+             "'providerID':'aws:///us-west-2a/i-a','taints':[{'key':'karpenter.sh/disrupted',"
+             "'effect':'NoSchedule'}]");
+    if (!bad) {
+        del(r, AGENT, SIM_NODECLAIM, "a");
+    }
+    pass(r, INVARIANT_TAINT_NS + NS_PER_MIN);
+}
+
+static const struct {
+    const char *kind;
+    void (*make)(struct sim_run *r, bool bad);
+} worlds[] = {{"NotEmpty", not_empty},
+              {"DoNotDisrupt", do_not_disrupt_node},
+              {"DoNotDisrupt", do_not_disrupt_pod},
+              {"Budget", budget},
+              {"Pdb", pdb},
+              {"Limit", limit},
+              {"TwoInstances", two_instances},
+              {"Orphan", orphan},
+              {"Foreign", foreign},
+              {"Taint", taint}};
+
+START_TEST(each_can_fail)
+{
+    for (int bad = 0; bad < 2; bad++) {
+        struct sim_run *r = run_new();
+        put(r, "somebody", POOL);
+        worlds[_i].make(r, bad);
+        watchdog_end(r->watchdog);
+        const char *first = r->violations.n ? r->violations.v[0] : "nothing";
+        ck_assert_msg(bad ? str_starts(first, worlds[_i].kind) : r->violations.n == 0, "%s, %s: %s",
+                      worlds[_i].kind, bad ? "violated" : "kept", first);
+        run_free(r);
+    }
+}
+END_TEST
+
+/* ---- with an agent
+ * ------------------------------------------------------------------------------ */
+
+/* A Node that the agent's watches have not told it of when the run ends. */
+START_TEST(the_view_can_differ)
+{
+    for (int bad = 0; bad < 2; bad++) {
+        struct err e = ERR_INIT;
+        struct run_options o = {.seed = 1};
+        scenario = (struct scenario){.path = (char *)(uintptr_t) "t",
+                                     .name = "t",
+                                     .region = "us-west-2",
+                                     .replicas = 1,
+                                     .docs = json_array()};
+        struct sim_run *r = sim_run_new(&scenario, &o, &e);
+        ck_assert_msg(r != NULL, "%s", e.msg);
+        ck_assert_int_eq(sim_run_play(r, &e), 0);
+        pass(r, 2 * INVARIANT_SETTLED_NS);
+        ck_assert_uint_eq(r->violations.n, 0);
+        if (bad) {
+            sim_api_lag_watches(r->world->api, SIM_NODE, NS_PER_H, NS_PER_H);
+        }
+        put_node(r, "n-a", "");
+        pass(r, NS_PER_MIN);
+        watchdog_end(r->watchdog);
+        ck_assert_uint_eq(r->violations.n, (size_t)bad);
+        ck_assert(!bad || str_starts(r->violations.v[0], "View"));
+        run_free(r);
+    }
+}
+END_TEST
+
+UNIT_MAIN("invariants", UNIT_CASES(each_can_fail, worlds), UNIT_TEST(the_view_can_differ))
