@@ -5,6 +5,7 @@
 #include "common/base/alloc.h"
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
+#include "common/kube/ec2class.h"
 
 #define WHY_MAX 4096
 
@@ -218,7 +219,7 @@ static bool check_dependents(const struct cond_edit *e, struct buf *why, struct 
 /* AL2023 nodes must be told the service network. */
 static bool check_cidr(const struct cloud *c, const json_t *spec, struct verdict *ret)
 {
-    if (spec_family(spec) != FAMILY_AL2023 || c->home.cidr) {
+    if (ec2class_family(spec) != FAMILY_AL2023 || c->home.cidr) {
         return true;
     }
     *ret = c->home.trouble ? refuse("ClusterCIDRResolutionFailed", c->home.trouble)
@@ -227,14 +228,12 @@ static bool check_cidr(const struct cloud *c, const json_t *spec, struct verdict
     return false;
 }
 
-static bool check_small(struct cloud *c, const struct nodeclass *cls, const json_t *spec,
-                        struct buf *why, struct verdict *ret)
+static bool check_small(const struct nodeclass *cls, const json_t *spec, struct buf *why,
+                        struct verdict *ret)
 {
     const char *tag = spec_restricted_tag(spec);
     const char *user = jsonx_str_or(spec, "userData", "");
     struct err err = ERR_INIT;
-    struct resources extra;
-    struct arena a;
     if (tag) {
         buf_printf(why, "spec.tags: \"%s\" is not the user's to set", tag);
         *ret = refuse("TagValidationFailed", why->p);
@@ -244,9 +243,7 @@ static bool check_small(struct cloud *c, const struct nodeclass *cls, const json
         *ret = refuse("UserDataSizeLimitExceeded", "User data is limited to 16384 bytes");
         return false;
     }
-    arena_init(&a, 0, 1u << 20);
-    int r = spec_extra(c->rt->syms, &a, cls, &extra, &err);
-    arena_done(&a);
+    int r = spec_check_extra(cls, &err);
     if (r < 0) {
         buf_puts(why, err.msg);
         *ret = refuse("InvalidCapacityAnnotation", why->p);
@@ -271,7 +268,7 @@ static struct verdict validate(struct cloud *c, const struct nodeclass *cls, con
     if (spec_kubelet_errors(jsonx_obj(spec, "kubelet"), why)) {
         return refuse("InvalidKubeletConfiguration", why->p);
     }
-    if (check_dependents(e, why, &v) && check_small(c, cls, spec, why, &v)) {
+    if (check_dependents(e, why, &v) && check_small(cls, spec, why, &v)) {
         return (struct verdict){STATUS_TRUE, NULL, NULL};
     }
     return v;

@@ -112,12 +112,12 @@ void stock_expire(struct cloud *c);
 
 /* ---- classspec.c ----------------------------------------------------------------------------- */
 
-/* The numbers of the spec that enter the catalog. What cannot be read counts as not there. */
-void spec_ec2_class(const struct agent_options *o, const json_t *spec, struct ec2_class *ret);
-/* Annotation karp.dev/capacity; amounts live in a. ERR_INVALID says what is wrong with it. */
-int spec_extra(struct symtab *t, struct arena *a, const struct nodeclass *cls,
-               struct resources *ret, struct err *reterr);
-enum ami_family spec_family(const json_t *spec);
+/* The numbers that enter the catalog, as kube/ec2class.h reads them for the plugin too, and the
+ * agent's options. Extra resources live in a. */
+void spec_ec2_class(struct runtime *rt, struct arena *a, const struct nodeclass *cls,
+                    const json_t *spec, struct ec2_class *ret);
+/* Annotation karp.dev/capacity: ERR_INVALID says what is wrong with it. */
+int spec_check_extra(const struct nodeclass *cls, struct err *reterr);
 /* Why this version cannot run the spec at all; false if it can. */
 bool spec_unsupported(const json_t *spec, struct buf *why);
 /* Rules of EC2's documentation that the kubelet part breaks, joined by "; "; false if none. */

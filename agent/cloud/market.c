@@ -222,11 +222,9 @@ static struct market *market_new(struct cloud *c, const struct nodeclass *cls, c
     struct symtab *t = c->rt->syms;
     struct arena scratch;
     struct market *m = NEW(struct market);
-    struct err err = ERR_INIT;
     arena_init(&m->mem, 0, SCRATCH_MAX);
     arena_init(&scratch, 0, SCRATCH_MAX);
-    spec_ec2_class(c->rt->opt, spec, &m->ec);
-    (void)spec_extra(t, &m->mem, cls, &m->ec.extra, &err); /* the class's conditions tell of it */
+    spec_ec2_class(c->rt, &m->mem, cls, spec, &m->ec);
     struct ec2_catalog_in in = {.syms = t, .region = c->rt->opt->region, .cls = &m->ec};
     class_zones(&scratch, t, cls, &in.zones);
     m->catalog = ec2_catalog(&scratch, &in, reterr);
@@ -327,12 +325,10 @@ static char *key_of(struct cloud *c, const struct nodeclass *cls, const json_t *
 {
     struct arena a;
     struct ec2_class ec;
-    struct err err = ERR_INIT;
     struct buf b;
     arena_init(&a, 0, 1u << 20);
     buf_init(&b, KEY_MAX);
-    spec_ec2_class(c->rt->opt, spec, &ec);
-    (void)spec_extra(c->rt->syms, &a, cls, &ec.extra, &err);
+    spec_ec2_class(c->rt, &a, cls, spec, &ec);
     put_ec2_class(&b, c->rt->syms, &ec);
     put_i64(&b, jsonx_obj(spec, "connectionTracking") != NULL);
     put_status(&b, c->rt->syms, cls);
