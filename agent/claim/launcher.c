@@ -23,6 +23,7 @@ struct flight {
     bool clean;     /* it is certain that there is no instance */
     bool uncertain; /* an attempt has had no clear answer */
     bool looked;    /* looked for by tag, found nothing: the same attempt may be asked again */
+    bool current;   /* its attempt is the API server's, not just that of a watch that lags */
     bool was_clean; /* before the attempt that is under way */
     bool advance;   /* the attempt is to be counted up before the next one */
     bool give_up;   /* the claim is to be deleted */
@@ -67,14 +68,14 @@ static void flight_drop(struct launcher *l, const char *name)
     }
 }
 
-static struct flight *flight_new(struct launcher *l, const struct nodeclaim *nc, bool clean)
+static struct flight *flight_new(struct launcher *l, const char *name, const char *uid, bool own)
 {
     struct flight *f = NEW(struct flight);
     bool full = false;
     f->l = l;
-    f->name = xstrdup(nc->m.name);
-    f->uid = xstrdup(nc->m.uid);
-    f->clean = clean;
+    f->name = xstrdup(name);
+    f->uid = xstrdup(uid);
+    f->clean = f->current = own;
     map_put(l->flights, f->name, f, &full);
     if (full) {
         flight_free(f);
@@ -94,7 +95,7 @@ static struct flight *flight_of(struct launcher *l, const struct nodeclaim *nc)
             return NULL;
         }
     }
-    return f ? f : flight_new(l, nc, false);
+    return f ? f : flight_new(l, nc->m.name, nc->m.uid, false);
 }
 
 static int64_t attempt_of(const struct nodeclaim *nc)
@@ -302,15 +303,27 @@ static struct work work_on(struct launcher *l, const char *key)
     return (struct work){.rt = l->rt, .q = l->queue, .key = key, .ctx = l};
 }
 
-static enum queue_verdict write_attempt(struct launcher *l, const struct nodeclaim *nc)
+static enum queue_verdict write_attempt(struct launcher *l, const struct nodeclaim *nc,
+                                        int64_t attempt, work_then_fn then)
 {
     char text[24];
     struct work w = work_on(l, nc->m.name);
-    snprintf(text, sizeof(text), "%lld", (long long)attempt_of(nc) + 1);
+    w.then = then;
+    snprintf(text, sizeof(text), "%lld", (long long)attempt);
     return work_patch(
         &w, KIND_NODE_CLAIM, NULL, nc->m.name, "",
         json_pack("{s:{s:{s:s}}}", "metadata", "annotations", ANN_LAUNCH_ATTEMPT, text),
         nc->m.resource_version);
+}
+
+static void on_current(void *ctx, const char *key, const struct kube_resp *resp)
+{
+    struct launcher *l = ctx;
+    struct flight *f = map_get(l->flights, key);
+    if (f && resp->err.kind == ERR_NONE) {
+        f->current = true;
+    }
+    queue_add(l->queue, key);
 }
 
 static enum queue_verdict write_found(struct launcher *l, const struct nodeclaim *nc,
@@ -391,7 +404,7 @@ static enum queue_verdict writes(struct launcher *l, const struct nodeclaim *nc,
         return delete_claim(l, nc);
     }
     if (f->advance && attempt_of(nc) == f->attempt) {
-        return write_attempt(l, nc);
+        return write_attempt(l, nc, attempt_of(nc) + 1, NULL);
     }
     f->advance = false;
     json_t *patch = f->say ? say_patch(f, nc, clock_wall(l->rt->clock)) : NULL;
@@ -440,6 +453,8 @@ static enum queue_verdict act(struct launcher *l, const struct nodeclaim *nc, st
     }
     if (!f->clean && (!f->looked || f->uncertain || nc->m.deleted_ns)) {
         look_for(f);
+    } else if (!f->current) {
+        return write_attempt(l, nc, attempt_of(nc), on_current);
     } else {
         launch(f, nc);
     }
@@ -463,15 +478,9 @@ static enum queue_verdict look(void *ctx, const char *key)
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-/* A claim that comes into being while we alone may launch has no instance yet. */
-static void on_claim(void *arg, const char *key, const void *before, const void *now)
+static void on_claim(void *arg, const char *key, const void *before UNUSED, const void *now UNUSED)
 {
     struct launcher *l = arg;
-    const struct nodeclaim *nc = now;
-    if (nc && !before && !*nc->provider_id && !nc->m.deleted_ns && store_ours(&nc->class_ref) &&
-        store_synced(l->rt->store) && gate_open(l->rt->gate) && !map_has(l->flights, key)) {
-        flight_new(l, nc, true);
-    }
     queue_add(l->queue, key);
 }
 
@@ -505,6 +514,14 @@ void launcher_start(struct launcher *l)
     for (MAP_EACH(store_all(l->rt->store, STORE_CLAIM), e)) {
         queue_add(l->queue, map_key(e));
     }
+}
+
+void launcher_created(struct launcher *l, const char *name, const char *uid)
+{
+    if (gate_open(l->rt->gate) && !map_has(l->flights, name)) {
+        flight_new(l, name, uid, true);
+    }
+    queue_add(l->queue, name);
 }
 
 bool launcher_settled(const struct runtime *rt, const struct nodeclaim *nc)

@@ -7,8 +7,12 @@
  * harmless: EC2 answers what it answered before. The attempt advances, under optimistic lock, only
  * when it is certain that the last one made no instance.
  *
- *  - A claim that this process has not seen being created, or that was seen while it might not
- *    write, is first looked for by tag: a process before us may have launched it. Found: adopted.
+ *  - A claim that this process has not created itself, or that was seen while it might not write,
+ *    is first looked for by tag: a process before us may have launched it. Found: adopted. That a
+ *    watch shows it as new means nothing: the watch may be behind what the last leader has done.
+ *  - For the same reason the attempt of such a claim is written, as the watch shows it, under
+ *    optimistic lock before it is asked: an attempt that is no longer the claim's would be a second
+ *    launch.
  *  - No answer (or IdempotentParameterMismatch): look by tag every LAUNCHER_LOOK_NS and adopt; only
  *    LAUNCHER_ABSENT_NS of consistent absence count as "there is none". EC2 shows new instances
  * late.
@@ -39,6 +43,9 @@ struct launcher;
 struct launcher *launcher_new(struct runtime *rt); /* sets rt->launcher */
 void launcher_free(struct launcher *l);
 void launcher_start(struct launcher *l);
+
+/* This process has created the claim and has the answer: there is no instance yet. */
+void launcher_created(struct launcher *l, const char *name, const char *uid);
 
 /*
  * May a claim that is being deleted go as far as launching is concerned? True if it has a

@@ -63,6 +63,14 @@ static bool node_lost_step(const struct claim_look *look, enum queue_verdict *re
     return registration_step(look, ret);
 }
 
+/* The Node of a registered claim bears the taint of one that is not: it came anew, or registered by
+ * what a watch still showed of it before an etcd restore. Nobody else would take it off. */
+static bool node_set_back(const struct claim_look *look)
+{
+    return look->n_nodes == 1 && !look->node->m.deleted_ns &&
+           node_has_taint(look->rt, look->node, TAINT_UNREGISTERED);
+}
+
 static enum queue_verdict claim_handle(void *ctx, const char *key)
 {
     struct lifecycle *l = ctx;
@@ -91,6 +99,9 @@ static enum queue_verdict claim_handle(void *ctx, const char *key)
     if (look.n_nodes == 0 && node_lost_step(&look, &ret)) {
         return ret;
     }
+    if (node_set_back(&look) && registration_step(&look, &ret)) {
+        return ret;
+    }
     if (!claim_is(look.nc, "Initialized")) {
         initialization_step(&look, &ret);
     }
@@ -110,7 +121,8 @@ static void wake(struct lifecycle *l, const struct node *n)
 {
     const struct nodeclaim *nc =
         n ? store_claim_by_provider_id(l->rt->store, n->provider_id) : NULL;
-    if (nc && (!claim_is(nc, "Initialized") || !store_node(l->rt->store, n->m.name))) {
+    if (nc && (!claim_is(nc, "Initialized") || !store_node(l->rt->store, n->m.name) ||
+               node_has_taint(l->rt, n, TAINT_UNREGISTERED))) {
         queue_add(l->q, nc->m.name);
     }
 }

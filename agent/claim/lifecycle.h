@@ -8,6 +8,7 @@
  *   registration    timeout, 15 min or as told: the claim is deleted (liveness.c)
  *   node lost       registered, but its Node is no more: Registered is Unknown again, and the
  *                   registration timeout runs anew
+ *   node set back   registered, but its Node has the taint of one that is not: synced again
  *   initialization  the Node can take pods (initialization.c)
  * Launching itself is launcher.h's, finalizing termination.h's. Every step reads the store and
  * writes one patch with optimistic lock, whose answer wakes the claim again; nothing is remembered.

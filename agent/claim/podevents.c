@@ -12,9 +12,11 @@
 #define BACKOFF_NS (1 * NS_PER_S)
 #define BACKOFF_MAX_NS (30 * NS_PER_S)
 
-/* Not written yet, or the last one that was. */
+/* Not written yet, or the last one that was. What the wall clock said then is not kept: before the
+ * API server has told the time it may have been any, and a time in the future, once written, keeps
+ * an empty node until then. */
 struct event {
-    int64_t at_ns; /* wall */
+    int64_t at_ns; /* monotonic */
     bool pending;
 };
 
@@ -42,8 +44,9 @@ static enum queue_verdict handle(void *ctx, const char *key)
         free(map_del(p->events, key));
         return QUEUE_OK;
     }
-    int64_t since_ns = clock_wall(p->rt->clock) - nc->last_pod_event_ns;
-    if (!ev->pending || ev->at_ns <= nc->last_pod_event_ns) {
+    int64_t now_ns = clock_wall(p->rt->clock), since_ns = now_ns - nc->last_pod_event_ns;
+    int64_t at_ns = now_ns - (clock_mono(p->rt->clock) - ev->at_ns);
+    if (!ev->pending || at_ns <= nc->last_pod_event_ns) {
         return QUEUE_OK;
     }
     if (since_ns >= 0 && since_ns < PODEVENTS_DEDUPE_NS) {
@@ -51,7 +54,7 @@ static enum queue_verdict handle(void *ctx, const char *key)
         return QUEUE_OK;
     }
     ev->pending = false;
-    json_t *patch = json_pack("{s:{s:o}}", "status", "lastPodEventTime", render_time(ev->at_ns));
+    json_t *patch = json_pack("{s:{s:o}}", "status", "lastPodEventTime", render_time(at_ns));
     struct work w = {p->rt, p->q, key, on_written, p};
     return work_patch(&w, KIND_NODE_CLAIM, NULL, key, "status", patch, NULL);
 }
@@ -75,7 +78,7 @@ static void note(struct podevents *p, const char *node_name)
             return;
         }
     }
-    ev->at_ns = clock_wall(p->rt->clock);
+    ev->at_ns = clock_mono(p->rt->clock);
     ev->pending = true;
     queue_add(p->q, nc->m.name);
 }

@@ -1,6 +1,7 @@
 /* provisioner.c - see provisioner.h. */
 #include "provisioner.h"
 
+#include "agent/claim/launcher.h"
 #include "agent/cloud/cloud.h"
 #include "agent/store/intents.h"
 #include "agent/store/store.h"
@@ -361,8 +362,12 @@ static void on_created(void *arg, const struct kube_resp *resp)
     c->order = NULL;
     p->in_flight--;
     const char *name = resp->body ? jsonx_str(resp->body, "metadata.name") : NULL;
+    const char *uid = resp->body ? jsonx_str(resp->body, "metadata.uid") : NULL;
     if (resp->err.kind == ERR_NONE && name) {
         remember(p, o, name);
+        if (p->rt->launcher && uid) {
+            launcher_created(p->rt->launcher, name, uid);
+        }
     } else {
         brake_give_back(p->brake);
         log_error(p->rt->log, "cannot create NodeClaim", "NodePool", o->pool, "error",

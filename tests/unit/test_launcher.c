@@ -17,6 +17,13 @@ static void rig_begin(struct rig *r)
     rig_run(r, 3 * NS_PER_S);
 }
 
+/* As the provisioner does: a claim of this process. */
+static void rig_create(struct rig *r, json_t *claim)
+{
+    rig_put(r, claim);
+    launcher_created(r->rt->launcher, "claim", store_claim(r->rt->store, "claim")->m.uid);
+}
+
 static void rig_close(struct rig *r)
 {
     launcher_free(r->rt->launcher);
@@ -52,6 +59,12 @@ static uint64_t calls(struct rig *r, const char *action)
 static bool settled(struct rig *r)
 {
     return launcher_settled(r->rt, store_claim(r->rt->store, "claim"));
+}
+
+static void ignore(void *arg, const struct launch_result *r)
+{
+    (void)arg;
+    (void)r;
 }
 
 /* ---- launching ------------------------------------------------------------------------------- */
@@ -162,7 +175,7 @@ START_TEST(launching)
         rig_run(&r, rows[_i].wait_s * NS_PER_S);
     } else {
         rig_begin(&r);
-        rig_put(&r, claim);
+        rig_create(&r, claim);
         r.refuse_patches = rows[_i].conflicts;
         rig_run(&r, rows[_i].wait_s * NS_PER_S);
         ck_assert(rows[_i].step || calls(&r, "DescribeInstances") == 0);
@@ -210,6 +223,31 @@ START_TEST(what_is_written)
 }
 END_TEST
 
+/* The last leader's claim, shown as new by a watch that lags: neither is it new, nor is its attempt
+ * the one that was asked last. */
+START_TEST(a_watch_that_lags)
+{
+    struct rig r;
+    rig_open(&r);
+    rig_step(&r, "{\"hide\":{\"for\":\"20s\"}}");
+    rig_begin(&r);
+    r.refuse_patches = 1000000; /* 409: it has been written since */
+    rig_put(&r, rig_claim(NULL));
+    rig_run(&r, 10 * NS_PER_S);
+    ck_assert_uint_gt(calls(&r, "DescribeInstances"), 0);
+    ck_assert_uint_eq(calls(&r, "CreateFleet"), 0);
+    rig_put(&r, rig_claim("{\"metadata\":{\"annotations\":{\"karp.dev/launch-attempt\":\"2\"}}}"));
+    cloud_launch(r.cloud, store_claim(r.rt->store, "claim"), 2, ignore, NULL);
+    rig_run(&r, 3 * NS_PER_S);
+    r.refuse_patches = 0;
+    rig_run(&r, 60 * NS_PER_S);
+    ck_assert_uint_eq(instances(&r), 1);
+    ck_assert_str_eq(attempt(&r), "2");
+    ck_assert_str_eq(claim_str(&r, "status.providerID"), simec2_instance_at(r.ec2, 0)->provider_id);
+    rig_close(&r);
+}
+END_TEST
+
 START_TEST(no_capacity_ends_the_claim)
 {
     struct rig r;
@@ -243,7 +281,7 @@ START_TEST(gone_before_it_was_launched)
     struct rig r;
     rig_open(&r);
     rig_begin(&r);
-    rig_put(&r, rig_claim(NULL));
+    rig_create(&r, rig_claim(NULL));
     rig_delete(&r, "claim");
     ck_assert(settled(&r));
     rig_run(&r, 10 * NS_PER_S);
@@ -351,12 +389,6 @@ START_TEST(gone_but_perhaps_launched)
     rig_close(&r);
 }
 END_TEST
-
-static void ignore(void *arg, const struct launch_result *r)
-{
-    (void)arg;
-    (void)r;
-}
 
 /* The process before us launched it and died: found by its tag, late, and told to the claim. */
 START_TEST(gone_and_launched)
@@ -517,8 +549,9 @@ START_TEST(losing)
 END_TEST
 
 UNIT_MAIN("launcher", UNIT_CASES(launching, rows), UNIT_TEST(what_is_written),
-          UNIT_TEST(no_capacity_ends_the_claim), UNIT_TEST(gone_before_it_was_launched),
-          UNIT_TEST(gone_when_first_seen), UNIT_TEST(not_without_finalizer),
-          UNIT_TEST(class_is_not_ready), UNIT_TEST(lost_then_fenced),
-          UNIT_TEST(gone_but_perhaps_launched), UNIT_TEST(gone_and_launched),
-          UNIT_CASES(collecting, collections), UNIT_CASES(losing, losses))
+          UNIT_TEST(a_watch_that_lags), UNIT_TEST(no_capacity_ends_the_claim),
+          UNIT_TEST(gone_before_it_was_launched), UNIT_TEST(gone_when_first_seen),
+          UNIT_TEST(not_without_finalizer), UNIT_TEST(class_is_not_ready),
+          UNIT_TEST(lost_then_fenced), UNIT_TEST(gone_but_perhaps_launched),
+          UNIT_TEST(gone_and_launched), UNIT_CASES(collecting, collections),
+          UNIT_CASES(losing, losses))

@@ -8,6 +8,7 @@
 #include "kubelet_pod.h"
 
 #define WHO "kubelet"
+#define SYNC_NS (10 * NS_PER_S) /* nodeStatusUpdateFrequency */
 
 /* ---- the Node object ---------------------------------------------------------------------------
  */
@@ -306,12 +307,29 @@ enum sim_node_state sim_kubelet_state(const struct sim_kubelet *k, const char *n
 /* ---- life ---------------------------------------------------------------------------------------
  */
 
+static bool says_ready(const json_t *node)
+{
+    size_t i;
+    json_t *c;
+    json_array_foreach (jsonx_at(node, "status.conditions"), i, c) {
+        if (str_eq(jsonx_str_or(c, "type", ""), "Ready")) {
+            return str_eq(jsonx_str_or(c, "status", ""), "True");
+        }
+    }
+    return false;
+}
+
+/* A kubelet compares the Node with what it knows every SYNC_NS: one that has become older (an etcd
+ * restore) does not stay so. */
 static void on_node(struct sim_kubelet *k, const struct sim_change *c)
 {
     struct sim_machine *m = map_get(k->by_name, jsonx_str_or(c->after, "metadata.name", ""));
     if (m && c->type == KUBE_DELETED) {
         m->unregistered = true;
         sim_machine_release(m);
+    } else if (m && m->ready && !m->off && !m->silent && !timer_pending(&m->timer) &&
+               !says_ready(c->after)) {
+        vclock_set(&k->w->clock, &m->timer, SYNC_NS, on_ready, m);
     }
 }
 
