@@ -129,6 +129,10 @@ static void on_pod(struct sim_sched *s, const struct sim_change *c)
         }
         return;
     }
+    if (p && !bound && c->before && sim_pod_node(c->before)[0] != '\0') {
+        pod_forget(s, p); /* an etcd restore took it off its node: it holds nothing there */
+        p = NULL;
+    }
     if (!p) {
         p = sim_cluster_pod_new(&s->cluster, c->after);
     }
