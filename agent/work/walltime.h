@@ -4,15 +4,14 @@
  * The machine's wall clock may be wrong or jump (nothing may be done because of an age
  * that is not one), and nearly every age is measured against timestamps of the API server. So the
  * agent's wall clock is the monotonic one plus an offset. At start the offset is the machine's;
- * later jumps of the machine's clock change nothing. A Lease created with dryRun=All at start and
- * then every WALLTIME_PERIOD_NS (sooner while that fails) tells the API server's time (whole
- * seconds, between request and answer); an offset that is off by more than WALLTIME_SLACK_NS is
- * moved to the server's. Both clocks agreeing again, the offset goes back to the machine's.
+ * later jumps of the machine's clock change nothing. The Date header of an answer to GET /version,
+ * at start and then every WALLTIME_PERIOD_NS (sooner while that fails), tells the API server's time
+ * (whole seconds, between request and answer); an offset that is off by more than WALLTIME_SLACK_NS
+ * is moved to the server's. Both clocks agreeing again, the offset goes back to the machine's.
  *
  * While the machine's clock is more than RUNTIME_SKEW_NS (runtime.h) off, walltime_skewed() says so
  * and voluntary removals wait. Before the first answer the Lease is not taken (lease.c); a server
- * that refuses the question WALLTIME_TRIES times does not keep the agent from working.
- * Mode observe asks nothing.
+ * that answers without a date WALLTIME_TRIES times does not keep the agent from working.
  */
 #ifndef KARP_AGENT_WALLTIME_H
 #define KARP_AGENT_WALLTIME_H

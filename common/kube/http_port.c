@@ -232,7 +232,8 @@ static void on_answer(void *arg, const struct http_resp *http)
     if (try_again(c, http)) {
         return;
     }
-    struct kube_resp resp = {.err = http->err, .status = http->status};
+    struct kube_resp resp = {
+        .err = http->err, .status = http->status, .date_ns = c->is_watch ? 0 : http->date_ns};
     AUTO_JSON json_t *body = NULL;
     if (http->err.kind == ERR_NONE && http->status / 100 != 2) {
         answer_err(&resp.err, http);

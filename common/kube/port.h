@@ -36,6 +36,8 @@ struct kube_resp {
     struct err err;
     int status;   /* HTTP status, 0 if none was received */
     json_t *body; /* NULL if there was none */
+    int64_t
+        date_ns; /* wall time of the answer's Date header (whole seconds), 0 if there was none */
 };
 
 enum kube_event_type { KUBE_ADDED, KUBE_MODIFIED, KUBE_DELETED, KUBE_BOOKMARK };

@@ -347,6 +347,8 @@ static void take_effect(void *arg)
         serve_text(r->a, r->who, r->method, r->path, r->content_type, r->body, &r->resp);
         r->body = NULL;
     }
+    /* As the Date header: whole seconds. */
+    r->resp.date_ns = vclock_wall(r->a->clock) / NS_PER_S * NS_PER_S;
     if (fault < 0) {
         lose(r);
     }
