@@ -282,8 +282,28 @@ START_TEST(chance_comes_from_the_seed)
 }
 END_TEST
 
+/* The Node is older and the pod unbound again: the kubelet says Ready anew, and what the pod held
+ * is free. */
+START_TEST(a_restore_takes_back_a_binding)
+{
+    struct sim_world *w = rig_world(1);
+    make_pod(w, "all", "'containers':[{'name':'c','resources':{'requests':{'cpu':'2'}}}]");
+    rig_run(w, 10 * NS_PER_S);
+    rig_node(w, "n", SMALL, NULL, NULL);
+    rig_run(w, 20 * NS_PER_S);
+    ck_assert_str_eq(sim_pod_node(pod(w, "all")), "n");
+    ck_assert_uint_gt(sim_api_restore(w->api, 19500 * NS_PER_MS), 0);
+    ck_assert_str_eq(sim_pod_node(pod(w, "all")), "");
+    rig_run(w, 9 * NS_PER_S);
+    ck_assert_str_eq(sim_pod_node(pod(w, "all")), "");
+    rig_run(w, 30 * NS_PER_S);
+    ck_assert_str_eq(sim_pod_node(pod(w, "all")), "n");
+    sim_world_free(w);
+}
+END_TEST
+
 UNIT_MAIN("sim_sched", UNIT_CASES(filters_nodes, filters), UNIT_TEST(says_that_there_is_no_node),
           UNIT_CASES(scores_nodes, scores), UNIT_TEST(spreads_over_equals),
           UNIT_TEST(never_overcommits), UNIT_TEST(priority_goes_first),
           UNIT_TEST(tries_again_when_room_appears), UNIT_TEST(cordon_and_relabel_are_news),
-          UNIT_TEST(chance_comes_from_the_seed))
+          UNIT_TEST(chance_comes_from_the_seed), UNIT_TEST(a_restore_takes_back_a_binding))
