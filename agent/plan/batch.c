@@ -54,5 +54,6 @@ void batch_trigger(struct batch *b, const char *uid)
     if (!timer_pending(&b->max)) {
         timer_set(&b->rt->timers, &b->max, now_ns + b->max_ns, batch_close, b);
     }
-    timer_set(&b->rt->timers, &b->idle, now_ns + b->idle_ns, batch_close, b);
+    int64_t wait_ns = map_count(b->uids) < BATCH_ENOUGH ? b->idle_ns : 0;
+    timer_set(&b->rt->timers, &b->idle, now_ns + wait_ns, batch_close, b);
 }
