@@ -99,7 +99,7 @@ for part in "$@"; do
         scenarios build
         seeds
         sum_of "crash matrix" tests/sim/crash.sh build
-        if [[ campaign =~ $pattern ]]; then sum_of "campaign" build/karp-sim campaign tests/scenarios/mixed.yaml --seeds 1-50 --faults harsh; fi
+        if [[ campaign =~ $pattern ]]; then sum_of "campaign" build/karp-sim campaign tests/scenarios/mixed.yaml --seeds 1-100 --faults harsh; fi
         ;;
     sanitized)
         export ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1 CK_FORK=no

@@ -25,7 +25,7 @@ struct config_files {
 struct config_entry {
     const json_t *o; /* NULL = there is none of that name */
     const struct config_file *file;
-    const char *where; /* "user \"x\" in /home/u/.kube/config" */
+    const char *where; /* "user \"x\" in FILE" */
 };
 
 int config_files_load(struct config_files *f, struct arena *a, const struct kube_flags *flags,
