@@ -184,21 +184,26 @@ class Cluster:
         box = {"name": "c", "image": "x:1", "imageID": "x", "ready": True, "restartCount": r.choice([0, 0, 1, 3]), "state": {"running": {}}}
         must(self.kube.merge(path + "/status", {"status": {"phase": "Running", "conditions": [ready], "containerStatuses": [box]}}))
 
+    def whole(self, label):
+        """Pods of the ReplicaSet that have all labels of its template, as its controller counts them."""
+        sets = self.kube.items(SETS, labelSelector=label)
+        return sets[0].get("status", {}).get("fullyLabeledReplicas", 0) if len(sets) == 1 else None
+
     def rank(self):
         size, label = self.rnd.randint(2, 6), "rs=" + self.name
-        template = {"metadata": {"labels": dict(MARK, rs=self.name)}, "spec": {"schedulerName": "none", "terminationGracePeriodSeconds": 30, "containers": [{"name": "c", "image": "x:1"}]}}
-        body = {"metadata": {"name": self.name, "labels": MARK}, "spec": {"replicas": size, "selector": {"matchLabels": {"rs": self.name}}, "template": template}}
+        template = {"metadata": {"labels": dict(MARK, rs=self.name, whole="yes")}, "spec": {"schedulerName": "none", "terminationGracePeriodSeconds": 30, "containers": [{"name": "c", "image": "x:1"}]}}
+        body = {"metadata": {"name": self.name, "labels": dict(MARK, rs=self.name)}, "spec": {"replicas": size, "selector": {"matchLabels": {"rs": self.name}}, "template": template}}
         owned = self.maybe(0.5)
         path = (DEPLOYMENTS if owned else SETS) + "/" + self.name
         must(self.kube.call("POST", DEPLOYMENTS if owned else SETS, body))
         pods = until("pods of " + self.name, 20, lambda: (lambda m: m if len(m) == size else None)(self.members(label)))
         for pod in pods:
             self.dress(pod)
+        # The last of all writes is one that the ReplicaSet's status counts: what that status shows was
+        # reckoned from everything written before.
+        must(self.kube.merge(PODS + "/" + pods[-1]["metadata"]["name"], {"metadata": {"labels": {"whole": None}}}))
         before = self.members(label)
-        ready = sum(1 for p in before for c in p.get("status", {}).get("conditions", []) if c["type"] == "Ready" and c["status"] == "True")
-        # The controller has seen the last of it.
-        until("status of " + self.name, 20, lambda: must(self.kube.call("GET", path)).get("status", {}).get("readyReplicas", 0) == ready or None)
-        time.sleep(0.05)
+        until("status of " + self.name, 20, lambda: self.whole(label) == size - 1 or None)
         left = self.rnd.randint(1, size - 1)
         now = stamp(time.time())
         must(self.kube.merge(path, {"spec": {"replicas": left}}))
