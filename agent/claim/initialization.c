@@ -84,6 +84,26 @@ static void on_initialized(void *ctx, const char *key, const struct kube_resp *r
     }
 }
 
+static enum queue_verdict label_node(const struct claim_look *look)
+{
+    json_t *patch = json_pack("{s:{s:{s:s}}}", "metadata", "labels",
+                              sym_str(look->rt->syms, L_INITIALIZED), "true");
+    struct work w = {look->rt, look->q, look->nc->m.name, NULL, NULL};
+    return work_patch(&w, KIND_NODE, NULL, look->node->m.name, "", patch,
+                      look->node->m.resource_version);
+}
+
+bool initialization_again_step(const struct claim_look *look, enum queue_verdict *ret)
+{
+    struct obstacle o;
+    if (look->n_nodes != 1 || labels_get(&look->node->m.labels, L_INITIALIZED) == V_TRUE ||
+        hindered(look, &o)) {
+        return false;
+    }
+    *ret = label_node(look);
+    return true;
+}
+
 bool initialization_step(const struct claim_look *look, enum queue_verdict *ret)
 {
     struct cond_edit e;
@@ -94,11 +114,7 @@ bool initialization_step(const struct claim_look *look, enum queue_verdict *ret)
         return lifecycle_write(look, &e, NULL, NULL, ret);
     }
     if (labels_get(&look->node->m.labels, L_INITIALIZED) != V_TRUE) {
-        json_t *patch = json_pack("{s:{s:{s:s}}}", "metadata", "labels",
-                                  sym_str(look->rt->syms, L_INITIALIZED), "true");
-        struct work w = {look->rt, look->q, look->nc->m.name, NULL, NULL};
-        *ret = work_patch(&w, KIND_NODE, NULL, look->node->m.name, "", patch,
-                          look->node->m.resource_version);
+        *ret = label_node(look);
         return true;
     }
     cond_set(&e, "Initialized", STATUS_TRUE, NULL, NULL);

@@ -63,12 +63,19 @@ static bool node_lost_step(const struct claim_look *look, enum queue_verdict *re
     return registration_step(look, ret);
 }
 
-/* The Node of a registered claim bears the taint of one that is not: it came anew, or registered by
- * what a watch still showed of it before an etcd restore. Nobody else would take it off. */
+/* The Node of a registered claim looks like that of one that is not: it came anew, or its claim was
+ * counted as registered by what a watch still showed of it before an etcd restore. Nobody else
+ * would put that right. */
+static bool node_unregistered(const struct runtime *rt, const struct node *n)
+{
+    return node_has_taint(rt, n, TAINT_UNREGISTERED) ||
+           labels_get(&n->m.labels, L_REGISTERED) != V_TRUE;
+}
+
 static bool node_set_back(const struct claim_look *look)
 {
     return look->n_nodes == 1 && !look->node->m.deleted_ns &&
-           node_has_taint(look->rt, look->node, TAINT_UNREGISTERED);
+           node_unregistered(look->rt, look->node);
 }
 
 static enum queue_verdict claim_handle(void *ctx, const char *key)
@@ -104,6 +111,8 @@ static enum queue_verdict claim_handle(void *ctx, const char *key)
     }
     if (!claim_is(look.nc, "Initialized")) {
         initialization_step(&look, &ret);
+    } else {
+        initialization_again_step(&look, &ret);
     }
     return ret;
 }
@@ -122,7 +131,7 @@ static void wake(struct lifecycle *l, const struct node *n)
     const struct nodeclaim *nc =
         n ? store_claim_by_provider_id(l->rt->store, n->provider_id) : NULL;
     if (nc && (!claim_is(nc, "Initialized") || !store_node(l->rt->store, n->m.name) ||
-               node_has_taint(l->rt, n, TAINT_UNREGISTERED))) {
+               labels_get(&n->m.labels, L_INITIALIZED) != V_TRUE || node_unregistered(l->rt, n))) {
         queue_add(l->q, nc->m.name);
     }
 }

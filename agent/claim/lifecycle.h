@@ -8,8 +8,10 @@
  *   registration    timeout, 15 min or as told: the claim is deleted (liveness.c)
  *   node lost       registered, but its Node is no more: Registered is Unknown again, and the
  *                   registration timeout runs anew
- *   node set back   registered, but its Node has the taint of one that is not: synced again
- *   initialization  the Node can take pods (initialization.c)
+ *   node set back   registered, but its Node has the taint of one that is not, or lacks the label:
+ *                   synced again
+ *   initialization  the Node can take pods (initialization.c); later, its Node lacks the label:
+ *                   labelled again once it can
  * Launching itself is launcher.h's, finalizing termination.h's. Every step reads the store and
  * writes one patch with optimistic lock, whose answer wakes the claim again; nothing is remembered.
  * Claims of other providers' classes are left alone.
@@ -47,6 +49,7 @@ struct claim_look {
 /* Steps: true if the look ends with *ret. */
 bool registration_step(const struct claim_look *look, enum queue_verdict *ret);
 bool initialization_step(const struct claim_look *look, enum queue_verdict *ret);
+bool initialization_again_step(const struct claim_look *look, enum queue_verdict *ret);
 bool liveness_launch_step(const struct claim_look *look, enum queue_verdict *ret);
 bool liveness_registration_step(const struct claim_look *look, enum queue_verdict *ret);
 

@@ -116,7 +116,8 @@ static json_t *sync_patch(const struct claim_look *look)
 
 static void warn_no_taint(const struct claim_look *look)
 {
-    if (node_has_taint(look->rt, look->node, TAINT_UNREGISTERED)) {
+    if (claim_is(look->nc, "Registered") ||
+        node_has_taint(look->rt, look->node, TAINT_UNREGISTERED)) {
         return;
     }
     struct events_subject about = {KIND_NODE_CLAIM, NULL, look->nc->m.name, look->nc->m.uid};
