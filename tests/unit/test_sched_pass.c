@@ -1,6 +1,7 @@
 /* What holds for a pass as a whole: slicing, order of its input, size, random worlds. */
 #include "schedtest.h"
 
+#include "common/core/bound.h"
 #include "common/core/hostport.h"
 
 #include <time.h>
@@ -87,14 +88,18 @@ START_TEST(test_input_order)
     struct fix *f = fix_new();
     uint64_t seed = 42;
     mixed(f, 400);
-    const char *first = summary(f, fix_schedule(f, 1000000));
+    struct sched *s = fix_pass(f, 1000000);
+    const char *first = summary(f, sched_result(s));
+    int64_t bound = bound_new_capacity_pusd_h(s);
     for (int i = 0; i < 5; i++) {
         shuffle(f->pods, f->in.n_pods, sizeof(*f->pods), &seed);
         shuffle(f->nodes, f->in.n_nodes, sizeof(*f->nodes), &seed);
         shuffle(f->claims, f->in.n_claims, sizeof(*f->claims), &seed);
         shuffle(f->daemonsets, f->in.n_daemonsets, sizeof(*f->daemonsets), &seed);
         shuffle(f->pools, f->in.n_pools, sizeof(*f->pools), &seed);
-        ck_assert_str_eq(summary(f, fix_schedule(f, 1000000)), first);
+        s = fix_pass(f, 1000000);
+        ck_assert_str_eq(summary(f, sched_result(s)), first);
+        ck_assert_int_eq(bound_new_capacity_pusd_h(s), bound);
     }
     fix_done(f);
 }
@@ -306,13 +311,18 @@ START_TEST(test_random_worlds)
     uint64_t seed = (uint64_t)_i + 1;
     struct fix *f = fix_new();
     random_world(f, &seed);
-    const struct sched_result *r = fix_schedule(f, 1 + pick(&seed, 20));
+    struct sched *s = fix_pass(f, 1 + pick(&seed, 20));
+    const struct sched_result *r = sched_result(s);
     uint32_t placed = r->n_existing + r->n_refused;
+    int64_t price = 0, bound = bound_new_capacity_pusd_h(s);
     for (uint32_t i = 0; i < r->n_claims; i++) {
         check_claim(f, &r->claims[i]);
         check_limits(f, r, r->claims[i].pool);
         placed += r->claims[i].n_pods;
+        price += r->claims[i].price_pusd_h;
     }
+    ck_assert_int_le(bound, price);
+    ck_assert_int_ge(bound, price / 8);
     for (uint32_t i = 0; i < r->n_refused; i++) {
         const struct reason *why = &r->refused[i].reason;
         ck_assert_int_ne(why->code, REASON_NONE);
