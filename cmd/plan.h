@@ -30,8 +30,8 @@ struct plan {
     uint32_t n_claims;
     struct plan_refusal *refused; /* by pod; those that are karp's business */
     uint32_t n_refused;
-    struct plan_preference *preferences; /* by pod */
-    uint32_t n_preferences, cap_preferences;
+    struct plan_preference *preferences; /* given up, by pod */
+    uint32_t n_preferences;
     uint32_t placed_existing, placed_new;
     int64_t price_pusd_h; /* sum over claims with a price */
     bool estimated;

@@ -57,7 +57,7 @@ static const struct row {
 START_TEST(test_rows)
 {
     const struct row *row = &rows[_i];
-    struct world w;
+    static struct world w;
     w_build(&w, row->world);
     int64_t bound = bound_new_capacity_pusd_h(fix_pass(w.f, 1000000));
     ck_assert_msg(bound >= row->at_least * 1000000 && bound <= row->at_most * 1000000,
