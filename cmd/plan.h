@@ -40,4 +40,11 @@ struct plan {
 /* In s->a; s has been decided. */
 void plan_build(struct session *s, struct plan *ret);
 
+/*
+ * report_warnings, and what this plan should be taken with care for: WorkloadShare, where more than
+ * half of a workload's pods (of three or more) would lie on one node; NakedPod, pods that nobody
+ * makes anew when their node goes. Appends.
+ */
+void plan_warnings(json_t *list, struct session *s, const struct plan *p);
+
 #endif

@@ -235,3 +235,19 @@ void podview_build(struct session *s, const struct pod *pod, struct podview *ret
     read_conditions(ret);
     podview_advise(ret);
 }
+
+void podview_warnings(json_t *list, struct session *s, struct podview *const *v, size_t n)
+{
+    const struct pod *first = NULL;
+    uint32_t naked = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (v[i]->pod->owner == POWNER_NONE && !v[i]->over) {
+            first = first ? first : v[i]->pod;
+            naked++;
+        }
+    }
+    report_warnings(list, &s->a, s);
+    if (naked > 0) {
+        report_naked(list, &s->a, first, naked);
+    }
+}

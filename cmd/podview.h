@@ -45,6 +45,9 @@ const char *podview_owner(struct arena *a, const struct pod *p);
 /* Since when it waits or runs; 0 = unknown. */
 int64_t podview_since(const struct pod *p);
 
+/* report_warnings, and NakedPod if some of these have no controller. Appends. */
+void podview_warnings(json_t *list, struct session *s, struct podview *const *v, size_t n);
+
 json_t *podview_json(const struct podview *v);
 void podview_screen(const struct podview *v, struct buf *out);
 

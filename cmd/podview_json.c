@@ -137,7 +137,8 @@ json_t *podview_json(const struct podview *v)
     report_text(o, "apiVersion", "karp.dev/v1alpha1");
     report_text(o, "kind", "PodExplanation");
     body(v, o);
-    report_warnings(warnings, &v->s->a, v->s);
+    struct podview *one = (struct podview *)(uintptr_t)v;
+    podview_warnings(warnings, v->s, &one, 1);
     report_put(o, "warnings", warnings);
     report_put(o, "incomplete", json_boolean(report_incomplete(v->s)));
     return o;
@@ -167,7 +168,7 @@ json_t *podlist_json(struct session *s, struct podview *const *v, size_t n)
     report_text(o, "kind", "PodExplanationList");
     report_put(o, "groups", groups);
     report_put(o, "items", items);
-    report_warnings(warnings, &s->a, s);
+    podview_warnings(warnings, s, v, n);
     report_put(o, "warnings", warnings);
     report_put(o, "incomplete", json_boolean(report_incomplete(s)));
     return o;

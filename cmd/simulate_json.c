@@ -178,7 +178,7 @@ json_t *simulate_report(const struct simulate_view *v)
         report_put(o, "undecided", pod_list(&v->s->a, r->undecided, r->n_undecided));
     }
     report_put(o, "preferencesGivenUp", preferences(v));
-    report_warnings(warnings, &v->s->a, v->s);
+    plan_warnings(warnings, v->s, &v->plan);
     report_put(o, "warnings", warnings);
     report_put(o, "incomplete", json_boolean(report_incomplete(v->s)));
     return o;
