@@ -218,6 +218,18 @@ static void read_conditions(struct podview *v)
     }
 }
 
+static void explain(struct podview *v)
+{
+    bool stays = v->bound && !v->leaving;
+    struct explain_home home = {stays ? NULL : v->node, v->claim};
+    if (v->over) {
+        return;
+    }
+    v->e = stays                     ? session_explain_bound(v->s, v->pod)
+           : home.node || home.claim ? session_explain_placed(v->s, v->pod, home)
+                                     : session_explain(v->s, v->pod);
+}
+
 void podview_build(struct session *s, const struct pod *pod, struct podview *ret)
 {
     memset(ret, 0, sizeof(*ret));
@@ -228,9 +240,8 @@ void podview_build(struct session *s, const struct pod *pod, struct podview *ret
         verdict_bound(ret);
     } else {
         verdict_pending(ret);
-        /* Where it has its place, one more such pod would be another question. */
-        ret->e = ret->claim || ret->node ? NULL : session_explain(s, pod);
     }
+    explain(ret);
     read_events(ret);
     read_conditions(ret);
     podview_advise(ret);

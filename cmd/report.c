@@ -292,6 +292,8 @@ const char *report_nodes_reason(struct arena *a, const struct symtab *t,
     buf_init(&out, REASON_TEXT_MAX);
     if (n->reason.code == REASON_Resources) {
         put_shortage(n, a, t, &out);
+    } else if (n->reason.code == REASON_FitsExisting || n->reason.code == REASON_WaitingForNode) {
+        buf_puts(&out, "would take it");
     } else if (n->reason.code == REASON_Requirement && n->reason.want && !n->reason.have) {
         buf_puts(&out, "asks for ");
         req_fmt(t, n->reason.want, REASON_VALUES, &out);
