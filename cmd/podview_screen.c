@@ -202,6 +202,10 @@ static const char *step_name(const struct podview *v, const struct explain_step 
         return key ? (slash ? slash + 1 : key) : "requirements";
     case REASON_Taint:
         return "taints";
+    case REASON_VolumeZone:
+        return "volumes";
+    case REASON_VolumeLimit:
+        return "volume limit";
     case REASON_HostPort:
         return "host ports";
     case REASON_Resources:
@@ -276,7 +280,7 @@ static void put_plan(const struct podview *v, struct buf *out)
     buf_printf(out, "\nNEW NODE   nodepool %s" GAP "%s", text_safe(a, v->claim->pool->np->m.name),
                n ? json_string_value(json_array_get(types, 0)) : "?");
     if (n > 1) {
-        buf_printf(out, " (or %zu other types)", n - 1);
+        buf_printf(out, " (or %zu other type%s)", n - 1, n == 2 ? "" : "s");
     }
     buf_printf(out, GAP "%s", screen_zones(a, names, n_zones));
     if (v->s->money) {

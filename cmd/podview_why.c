@@ -252,6 +252,7 @@ void podview_put_others(const struct podview *v, const struct snapshot_node *own
     if (would == 0 && text.n == 0) {
         return;
     }
+    const char *how_many = would ? arena_printf(a, "%u", would) : "no";
     put_line(v, "   others      ", true,
-             arena_printf(a, "%u more would take it now%s", would, text.n ? text.p : ""), out);
+             arena_printf(a, "%s more would take it now%s", how_many, text.n ? text.p : ""), out);
 }

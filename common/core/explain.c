@@ -66,6 +66,7 @@ struct way {
     struct explain_step *steps;
     uint32_t n, cap;
     struct sched_trial t;
+    uint64_t asked[CATALOG_WORDS_MAX]; /* types that its labels leave, whatever their size */
 };
 
 static void step(struct sched *s, struct way *w, enum reason_code code, sym key, uint32_t left)
@@ -87,7 +88,7 @@ static const sym *keys_by_string(struct sched *s, const struct reqset *set)
     return keys;
 }
 
-/* Label by label, as the obstacle Requirement is found. */
+/* Label by label, as the obstacle Requirement is found; then what only the volumes ask for. */
 static void label_steps(struct sched *s, const struct sched_pool *p, struct way *w)
 {
     const struct reqset *want = &w->ask->claim_reqs;
@@ -97,13 +98,20 @@ static void label_steps(struct sched *s, const struct sched_pool *p, struct way 
     struct reqset reqs = tm->reqs;
     const sym *keys = keys_by_string(s, want);
     memcpy(left, tm->types, words * sizeof(*left));
-    for (uint32_t i = 0; i < want->n; i++) {
-        reqs = reqset_add(s->a, s->syms, &reqs, reqset_get(want, keys[i]));
-        template_narrow(tm->catalog, s->syms, reqset_get(&reqs, keys[i]), left);
+    for (uint32_t i = 0; i < 2 * want->n; i++) {
+        sym key = keys[i % want->n];
+        bool volume = w->ask->volume_reqs && reqset_get(w->ask->volume_reqs, key);
+        if (volume != (i >= want->n)) {
+            continue;
+        }
+        reqs = reqset_add(s->a, s->syms, &reqs, reqset_get(want, key));
+        template_narrow(tm->catalog, s->syms, reqset_get(&reqs, key), left);
         struct offer_mask m = offerings_mask(tm->catalog, s->syms, &reqs);
         bool place = m.zones != 0 && m.cts != 0;
-        step(s, w, REASON_Requirement, keys[i], place ? bits_count(left, words) : 0);
+        step(s, w, volume ? REASON_VolumeZone : REASON_Requirement, key,
+             place ? bits_count(left, words) : 0);
     }
+    memcpy(w->asked, left, words * sizeof(*left));
 }
 
 /* own: the claim that was opened here, which has its room under the limits; or NULL. */
@@ -181,6 +189,49 @@ static bool further(const struct way *x, const struct way *y)
                         : x->n > 0 && x->steps[x->n - 1].left > y->steps[y->n - 1].left;
 }
 
+/* How much of the pod's cpu and memory there is room for, in thousandths. */
+static int64_t share_of(const struct resources *need, const struct resources *room)
+{
+    static const enum resource which[] = {RES_CPU, RES_MEMORY};
+    int64_t ret = 1000;
+    for (size_t i = 0; i < ARRAY_LEN(which); i++) {
+        int64_t of = need->v[which[i]], there = room->v[which[i]];
+        if (of > 0 && there < of) {
+            int64_t one = there <= 0 ? 0 : (int64_t)((__int128)there * 1000 / of);
+            ret = one < ret ? one : ret;
+        }
+    }
+    return ret;
+}
+
+/* Of the types that fit under what is left of the limits the one that holds most of the pod; of as
+ * many the cheapest, then the first by name. */
+static void under_limit(struct sched *s, struct sched_pool *p, const struct sched_class *k,
+                        const struct way *w, struct explain_pool *e)
+{
+    const struct catalog *c = p->tm.catalog;
+    uint32_t words = catalog_words(c);
+    uint64_t bits[CATALOG_WORDS_MAX] = {0};
+    struct resources left = sched_limit_left(s, p);
+    int64_t most = 0, price = PRICE_UNKNOWN;
+    memcpy(bits, w->asked, words * sizeof(*bits));
+    catalog_narrow_limit(c, &left, bits);
+    offerings_narrow(p->in->offerings, w->t.offer, bits);
+    for (int i = bits_next(bits, words, 0); i >= 0; i = bits_next(bits, words, (uint32_t)i + 1)) {
+        uint32_t t = (uint32_t)i;
+        struct resources room =
+            resources_add(s->a, catalog_allocatable(c, t), &template_group(&p->tm, t)->sum, -1);
+        int64_t share = share_of(&k->cls->requests, &room);
+        int64_t one = offerings_cheapest(p->in->offerings, t, w->t.offer, NULL, NULL);
+        if (share > most || (share == most && most > 0 && one < price)) {
+            most = share;
+            price = one;
+            e->under_limit = catalog_type_name(c, t);
+            e->under_limit_room = room;
+        }
+    }
+}
+
 static void nearest(struct sched *s, struct sched_pool *p, const struct sched_class *k,
                     struct way *w, struct explain_pool *e)
 {
@@ -209,6 +260,7 @@ static void nearest(struct sched *s, struct sched_pool *p, const struct sched_cl
         e->missing = lacking(s->a, &need, catalog_allocatable(c, (uint32_t)at));
     } else if (e->reason.code == REASON_Limit) {
         e->missing = over_limit(s, p, (uint32_t)at);
+        under_limit(s, p, k, w, e);
     }
 }
 
@@ -235,8 +287,11 @@ static void pool_explain(struct sched *s, struct sched_pool *p, struct sched_cla
 {
     const struct sched_claim *own = claim && claim->pool == p->in ? claim : NULL;
     const struct sched_class bare = alone(k);
-    *e = (struct explain_pool){
-        .pool = p->in, .price_pusd_h = PRICE_UNKNOWN, .captype = CT_COUNT, .nearest = SYM_NONE};
+    *e = (struct explain_pool){.pool = p->in,
+                               .price_pusd_h = PRICE_UNKNOWN,
+                               .captype = CT_COUNT,
+                               .nearest = SYM_NONE,
+                               .under_limit = SYM_NONE};
     e->reason = (struct reason){.code = REASON_NONE, .short_of = {.res = RES_FIXED}};
     if (own == NULL) {
         sched_obstacle(s, p, k, &e->reason);

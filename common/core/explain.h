@@ -44,6 +44,10 @@ struct explain_pool {
     int64_t price_pusd_h;       /* its cheapest available offering, PRICE_UNKNOWN */
     sym zone;                   /* where, SYM_NONE */
     enum capacity_type captype; /* CT_COUNT */
+    /* Limit: the type of which the pool may still have one and that holds most of the pod,
+     * SYM_NONE; and the room on it beside DaemonSets */
+    sym under_limit;
+    struct resources under_limit_room;
 };
 
 struct explain_nodes {
