@@ -268,7 +268,7 @@ void podview_advise(struct podview *v)
         advise(v, "whoever set the pod's spec.schedulingGates has to remove them");
     } else if (str_eq(v->code, reason_name(REASON_NotScheduledByUs))) {
         advise(v, "take karpenter.sh/nodepool DoesNotExist out of what the pod requires");
-    } else if (str_eq(v->code, reason_name(REASON_NoPool))) {
+    } else if (str_eq(v->code, reason_name(REASON_NoPool)) && !v->s->w.hidden[KIND_NODE_POOL]) {
         advise(v, "create a NodePool and an EC2NodeClass");
     }
     if (v->homeless && v->e && v->e->n_pools > 0) {

@@ -149,7 +149,11 @@ static void put_tolerations(const struct podview *v, struct buf *out)
 static void put_existing(const struct podview *v, struct buf *out)
 {
     struct arena *a = &v->s->a;
-    buf_printf(out, "\nEXISTING NODES   %u looked at\n", v->e->nodes_seen);
+    if (v->s->w.hidden[KIND_NODE]) {
+        buf_puts(out, "\nEXISTING NODES   cannot be seen\n");
+    } else {
+        buf_printf(out, "\nEXISTING NODES   %u looked at\n", v->e->nodes_seen);
+    }
     for (uint32_t i = 0; i < v->e->n_nodes; i++) {
         const struct explain_nodes *n = &v->e->nodes[i];
         buf_printf(out, "%5u  %-15s ", n->count, reason_name(n->reason.code));
@@ -169,7 +173,8 @@ static void put_pools(const struct podview *v, struct buf *out)
         code_w = c > code_w ? c : code_w;
     }
     if (v->e->n_pools == 0) {
-        buf_puts(out, "\nThere is no NodePool.\n");
+        buf_puts(out, v->s->w.hidden[KIND_NODE_POOL] ? "\nNODEPOOLS   cannot be seen\n"
+                                                     : "\nThere is no NodePool.\n");
         return;
     }
     buf_putc(out, '\n');

@@ -266,8 +266,29 @@ static bool put_sold_out(struct arena *a, const struct session *s, sym type, str
     return n > 0;
 }
 
+/* "…, as far as can be seen (not allowed to list nodepools)": nothing is claimed of what is hidden.
+ */
+static const char *hidden_part(const struct session *s, enum reason_code code)
+{
+    static const enum kube_kind volumes[] = {KIND_PERSISTENT_VOLUME_CLAIM, KIND_PERSISTENT_VOLUME,
+                                             KIND_STORAGE_CLASS};
+    if (code == REASON_NoPool && s->w.hidden[KIND_NODE_POOL]) {
+        return kube_kind(KIND_NODE_POOL)->plural;
+    }
+    for (size_t i = 0; code == REASON_Volume && i < ARRAY_LEN(volumes); i++) {
+        if (s->w.hidden[volumes[i]]) {
+            return kube_kind(volumes[i])->plural;
+        }
+    }
+    return NULL;
+}
+
 const char *report_reason(struct arena *a, const struct session *s, const struct reason *r)
 {
+    const char *hidden = hidden_part(s, r->code);
+    if (hidden) {
+        return arena_printf(a, "cannot be told: not allowed to list %s", hidden);
+    }
     AUTO_BUF struct buf text;
     buf_init(&text, REASON_TEXT_MAX);
     bool stock = r->code == REASON_Offering && r->nearest_type != SYM_NONE;
@@ -423,11 +444,13 @@ static void warn_classes(json_t *list, struct arena *a, const struct session *s)
             pools += same;
         }
         if (!told) {
-            report_warn(list, "NoNodeClass", arena_printf(a, "ec2nodeclass/%s", np->class_ref.name),
-                        arena_printf(
-                            a, "is not there; nodepool %s%s taken as having all subnets and images",
-                            np->m.name,
-                            pools > 1 ? arena_printf(a, " and %u more are", pools - 1) : " is"));
+            const char *there =
+                s->w.hidden[KIND_EC2_NODE_CLASS] ? "cannot be seen" : "is not there";
+            report_warn(
+                list, "NoNodeClass", arena_printf(a, "ec2nodeclass/%s", np->class_ref.name),
+                arena_printf(a, "%s; nodepool %s%s taken as having all subnets and images", there,
+                             np->m.name,
+                             pools > 1 ? arena_printf(a, " and %u more are", pools - 1) : " is"));
         }
     }
 }

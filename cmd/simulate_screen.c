@@ -44,7 +44,8 @@ static void put_head(const struct simulate_view *v, struct buf *out)
         (int64_t)p->placed_existing + p->placed_new + p->n_refused + v->s->d.result->n_undecided;
     const char *owner = common_owner(v);
     if (all == 0) {
-        buf_puts(out, "No pods wait for a place.\n");
+        buf_puts(out, v->s->w.hidden[KIND_POD] ? "Pods that wait cannot be seen.\n"
+                                               : "No pods wait for a place.\n");
         return;
     }
     buf_printf(out, "%s%s%s: %u on existing nodes, %u on new nodes, ", screen_count(a, all, "pod"),
