@@ -5,9 +5,6 @@
 #include "labels.h"
 #include "want.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #define VALUES_SHOWN 5u
 
 /* A node, or a claim of the plan. */
