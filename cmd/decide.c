@@ -23,6 +23,7 @@ struct decider {
     const struct prices *prices;
     const struct types *types; /* NULL = built in */
     enum decide_pods which;
+    const struct pod *only; /* NULL: all */
     struct facts facts;
     struct decision *d;
     struct arena *a;
@@ -458,7 +459,10 @@ static int build(struct decider *d)
         return -1;
     }
     add_rest(w, &in); /* bound are all, whoever is to be placed */
-    if (d->which == DECIDE_UNBOUND) {
+    if (d->only) {
+        in.pods = &d->only;
+        in.n_pods = 1;
+    } else if (d->which == DECIDE_UNBOUND) {
         only_unbound(d, &in);
     }
     snapshot_build(d->a, &in, &d->d->snap);
@@ -476,8 +480,8 @@ int decide(struct cmd *c, struct world *w, const struct prices *p, const struct 
     return decide_which(c, w, p, types, DECIDE_AS_AGENT, ret, reterr);
 }
 
-int decide_which(struct cmd *c, struct world *w, const struct prices *p, const struct types *types,
-                 enum decide_pods which, struct decision *ret, struct err *reterr)
+static int begin(struct cmd *c, struct world *w, const struct prices *p, const struct types *types,
+                 const struct decider *with, struct decision *ret, struct err *reterr)
 {
     memset(ret, 0, sizeof(*ret));
     arena_init(&ret->mem, 64u << 10, SCRATCH_MAX);
@@ -485,7 +489,8 @@ int decide_which(struct cmd *c, struct world *w, const struct prices *p, const s
                         .w = w,
                         .prices = p,
                         .types = types,
-                        .which = which,
+                        .which = with->which,
+                        .only = with->only,
                         .d = ret,
                         .a = &ret->mem,
                         .err = reterr};
@@ -494,6 +499,37 @@ int decide_which(struct cmd *c, struct world *w, const struct prices *p, const s
         return -1;
     }
     return 0;
+}
+
+int decide_which(struct cmd *c, struct world *w, const struct prices *p, const struct types *types,
+                 enum decide_pods which, struct decision *ret, struct err *reterr)
+{
+    const struct decider with = {.which = which};
+    return begin(c, w, p, types, &with, ret, reterr);
+}
+
+/* Stands for the bound pod among all while the picture is made: gated, so that it is not placed. */
+int decide_one(struct cmd *c, struct world *w, const struct prices *p, const struct types *types,
+               const struct pod *pod, struct decision *ret, struct err *reterr)
+{
+    struct world_list *l = &w->lists[KIND_POD];
+    struct pod *stand_in = arena_memdup(&w->mem, pod, sizeof(*pod));
+    const struct decider with = {.only = stand_in};
+    size_t at = 0;
+    while (at < l->n && l->v[at] != pod) {
+        at++;
+    }
+    stand_in->node_name = stand_in->nominated_node = "";
+    stand_in->phase = POD_PENDING;
+    stand_in->unschedulable = stand_in->gated = true;
+    if (at < l->n) {
+        l->v[at] = stand_in;
+    }
+    int rc = begin(c, w, p, types, &with, ret, reterr);
+    if (at < l->n) {
+        l->v[at] = (void *)(uintptr_t)pod;
+    }
+    return rc;
 }
 
 void decide_done(struct decision *d)

@@ -42,6 +42,10 @@ int decide_which(struct cmd *c, struct world *w, const struct prices *p, const s
 /* As the agent. */
 int decide(struct cmd *c, struct world *w, const struct prices *p, const struct types *types,
            struct decision *ret, struct err *reterr);
+/* About this bound pod alone, as if it were pending and everything else lay where it is. It is the
+ * only pod of the snapshot and is not placed: for explain.h. */
+int decide_one(struct cmd *c, struct world *w, const struct prices *p, const struct types *types,
+               const struct pod *pod, struct decision *ret, struct err *reterr);
 void decide_done(struct decision *d);
 
 /* Regions that the labels of managed nodes name, of all nodes if no managed one does; in string

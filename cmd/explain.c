@@ -3,6 +3,7 @@
 #include "opts_table.h"
 #include "out.h"
 #include "podview.h"
+#include "screen.h"
 
 #define NAMES_MAX 1000u
 
@@ -161,20 +162,18 @@ static int find(struct session *s, const struct asked *asked, struct found *f, s
 
 /* ---- showing --------------------------------------------------------------------------------- */
 
-static void put_prices(const struct session *s, struct buf *out)
+static void put_warnings(struct session *s, const struct found *f, struct buf *out)
 {
-    if (s->money) {
-        buf_puts(out, "Prices: ");
-        prices_source(s->prices, out);
-        buf_puts(out, "; reservations and savings plans not counted.\n");
-    }
+    json_t *list = json_array();
+    podview_warnings(list, s, f->v, f->n);
+    report_put_warning_list(s, list, out);
 }
 
 static void put_screens(struct session *s, bool grouped, const struct found *f, struct buf *out)
 {
     if (grouped) {
         podlist_screen(s, f->v, f->n, out);
-        report_put_warnings(s, out);
+        put_warnings(s, f, out);
         return;
     }
     for (size_t i = 0; i < f->n; i++) {
@@ -187,9 +186,9 @@ static void put_screens(struct session *s, bool grouped, const struct found *f, 
     for (size_t i = 0; i < f->n; i++) {
         priced = priced || f->v[i]->e || f->v[i]->claim || f->v[i]->node;
     }
-    report_put_warnings(s, out);
-    if (priced) {
-        put_prices(s, out);
+    put_warnings(s, f, out);
+    if (priced && s->money) {
+        screen_prices(&s->c->term, &s->a, s->prices, out);
     }
 }
 

@@ -67,6 +67,7 @@ struct cmd_opts {
     /* output */
     const char *output;
     bool no_headers;
+    bool watch;        /* status */
     const char *color; /* auto, always, never */
     bool ascii;
     bool client_only; /* version */

@@ -53,6 +53,12 @@ static const struct opt output[] = {
 };
 GROUP(opts_output, "Output", output);
 
+static const struct opt watching[] = {
+    {"watch", 'w', OPT_FLAG, AT(watch), NULL, NULL,
+     "Go on, and show it again when something has changed; q or Ctrl-C ends"},
+};
+GROUP(opts_watch, "Watching", watching);
+
 static const struct opt input[] = {
     {"snapshot", 0, OPT_TEXTS, AT(snapshots), "PATH", NULL,
      "Read objects from a file or folder instead of a cluster, may be repeated"},

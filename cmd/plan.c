@@ -3,7 +3,7 @@
 
 #include "common/base/map.h"
 #include "common/base/str.h"
-#include "common/core/want.h"
+#include "common/core/preference.h"
 
 #define RULE_MAX 512u
 
@@ -115,49 +115,16 @@ static void build_refused(struct session *s, struct plan *p)
 
 /* ---- preferences ----------------------------------------------------------------------------- */
 
-/* A preference is given up if the place does not surely meet it. */
-static void note_preferences(struct session *s, struct plan *p, const struct pod *pod,
-                             const struct reqset *place)
-{
-    for (uint32_t i = 0; i < pod->cls->n_preferred; i++) {
-        const struct affinity_term *term = &pod->cls->preferred[i];
-        if (term->invalid || want_met(&s->a, s->w.syms, place, &term->reqs)) {
-            continue;
-        }
-        AUTO_BUF struct buf rule;
-        buf_init(&rule, RULE_MAX);
-        buf_printf(&rule, "preferred node affinity of weight %d: ", (int)term->weight);
-        for (uint32_t k = 0; k < term->reqs.n; k++) {
-            buf_puts(&rule, k ? " and " : "");
-            req_fmt(s->w.syms, &term->reqs.v[k], 5, &rule);
-        }
-        ARENA_GROW(&s->a, p->preferences, p->n_preferences, p->cap_preferences);
-        p->preferences[p->n_preferences++] =
-            (struct plan_preference){pod, arena_strdup(&s->a, rule.p)};
-    }
-}
-
-static int preference_qsort(const void *x, const void *y)
-{
-    const struct plan_preference *a = x, *b = y;
-    int c = pod_cmp(a->pod, b->pod);
-    return c ? c : str_cmp(a->rule, b->rule);
-}
-
 static void build_preferences(struct session *s, struct plan *p)
 {
-    for (uint32_t i = 0; i < p->n_nodes; i++) {
-        for (uint32_t k = 0; k < p->nodes[i].n_pods; k++) {
-            note_preferences(s, p, p->nodes[i].pods[k], &p->nodes[i].node->labels);
-        }
-    }
-    for (uint32_t i = 0; i < p->n_claims; i++) {
-        for (uint32_t k = 0; k < p->claims[i]->n_pods; k++) {
-            note_preferences(s, p, p->claims[i]->pods[k], &p->claims[i]->reqs);
-        }
-    }
-    if (p->n_preferences > 1) {
-        qsort(p->preferences, p->n_preferences, sizeof(*p->preferences), preference_qsort);
+    const struct preference_lost *lost;
+    p->n_preferences = preference_lost(&s->a, &s->d.snap, s->d.result, &lost);
+    p->preferences = ARENA_NEW_N(&s->a, struct plan_preference, p->n_preferences);
+    for (uint32_t i = 0; i < p->n_preferences; i++) {
+        AUTO_BUF struct buf rule;
+        buf_init(&rule, RULE_MAX);
+        preference_fmt(s->w.syms, &lost[i], &rule);
+        p->preferences[i] = (struct plan_preference){lost[i].pod, arena_strdup(&s->a, rule.p)};
     }
 }
 

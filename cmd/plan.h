@@ -30,8 +30,8 @@ struct plan {
     uint32_t n_claims;
     struct plan_refusal *refused; /* by pod; those that are karp's business */
     uint32_t n_refused;
-    struct plan_preference *preferences; /* by pod */
-    uint32_t n_preferences, cap_preferences;
+    struct plan_preference *preferences; /* given up, by pod */
+    uint32_t n_preferences;
     uint32_t placed_existing, placed_new;
     int64_t price_pusd_h; /* sum over claims with a price */
     bool estimated;
@@ -39,5 +39,12 @@ struct plan {
 
 /* In s->a; s has been decided. */
 void plan_build(struct session *s, struct plan *ret);
+
+/*
+ * report_warnings, and what this plan should be taken with care for: WorkloadShare, where more than
+ * half of a workload's pods (of three or more) would lie on one node; NakedPod, pods that nobody
+ * makes anew when their node goes. Appends.
+ */
+void plan_warnings(json_t *list, struct session *s, const struct plan *p);
 
 #endif

@@ -132,7 +132,7 @@ void podlist_screen(struct session *s, struct podview *const *v, size_t n, struc
         first = !first && v[i]->homeless ? v[i] : first;
     }
     if (n == 0) {
-        buf_puts(out, "No pods wait.\n");
+        buf_puts(out, s->w.hidden[KIND_POD] ? "Pods cannot be seen.\n" : "No pods wait.\n");
         return;
     }
     buf_printf(out, "%s, %zu without a home, %zu cause%s\n",

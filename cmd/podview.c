@@ -2,10 +2,30 @@
 #include "podview.h"
 
 #include "common/base/str.h"
+#include "common/base/timefmt.h"
 #include "common/core/labels.h"
 #include "screen.h"
 
 #define HASH_LABEL "pod-template-hash"
+#define CRONJOB_DIGITS 8u
+#define CRONJOB_MINUTES_MAX (INT64_C(7) * 24 * 60)
+
+/* A CronJob names its Jobs after itself and the minute they were due; so the number must be a
+ * minute of the week before the pod came. */
+static const char *cronjob_of(struct arena *a, const struct pod *p, const char *job)
+{
+    const char *dash = strrchr(job, '-');
+    int64_t minute = 0, came = p->m.created_ns / (60 * NS_PER_S);
+    if (!dash || dash == job || strlen(dash + 1) != CRONJOB_DIGITS ||
+        strspn(dash + 1, "0123456789") != CRONJOB_DIGITS) {
+        return NULL;
+    }
+    for (const char *s = dash + 1; *s; s++) {
+        minute = minute * 10 + (*s - '0');
+    }
+    bool due = minute <= came && came - minute < CRONJOB_MINUTES_MAX;
+    return due ? arena_printf(a, "CronJob/%.*s", (int)(dash - job), job) : NULL;
+}
 
 const char *podview_owner(struct arena *a, const struct pod *p)
 {
@@ -20,7 +40,8 @@ const char *podview_owner(struct arena *a, const struct pod *p)
             o->name[n - h - 1] == '-') {
             return arena_printf(a, "Deployment/%.*s", (int)(n - h - 1), o->name);
         }
-        return arena_printf(a, "%s/%s", o->kind, o->name);
+        const char *cron = str_eq(o->kind, "Job") ? cronjob_of(a, p, o->name) : NULL;
+        return cron ? cron : arena_printf(a, "%s/%s", o->kind, o->name);
     }
     return "";
 }
@@ -108,10 +129,12 @@ static void verdict_claim(struct podview *v, const struct sched_claim *c)
         c->n_types ? sym_str(v->s->w.syms, catalog_type_name(cat, c->types[0])) : "?";
     uint32_t others = c->n_types > REPORT_TYPES_MAX ? REPORT_TYPES_MAX : c->n_types;
     v->claim = c;
-    verdict(
-        v, reason_name(REASON_Schedulable),
-        arena_printf(a, "a node of nodepool %s would be launched: %s%s", c->pool->np->m.name, first,
-                     others > 1 ? arena_printf(a, " or one of %u other types", others - 1) : ""));
+    verdict(v, reason_name(REASON_Schedulable),
+            arena_printf(a, "a node of nodepool %s would be launched: %s%s", c->pool->np->m.name,
+                         first,
+                         others > 2    ? arena_printf(a, " or one of %u other types", others - 1)
+                         : others == 2 ? " or 1 other type"
+                                       : ""));
 }
 
 static void verdict_refused(struct podview *v, const struct sched_refusal *r)
@@ -218,6 +241,18 @@ static void read_conditions(struct podview *v)
     }
 }
 
+static void explain(struct podview *v)
+{
+    bool stays = v->bound && !v->leaving;
+    struct explain_home home = {stays ? NULL : v->node, v->claim};
+    if (v->over) {
+        return;
+    }
+    v->e = stays                     ? session_explain_bound(v->s, v->pod)
+           : home.node || home.claim ? session_explain_placed(v->s, v->pod, home)
+                                     : session_explain(v->s, v->pod);
+}
+
 void podview_build(struct session *s, const struct pod *pod, struct podview *ret)
 {
     memset(ret, 0, sizeof(*ret));
@@ -228,10 +263,25 @@ void podview_build(struct session *s, const struct pod *pod, struct podview *ret
         verdict_bound(ret);
     } else {
         verdict_pending(ret);
-        /* Where it has its place, one more such pod would be another question. */
-        ret->e = ret->claim || ret->node ? NULL : session_explain(s, pod);
     }
+    explain(ret);
     read_events(ret);
     read_conditions(ret);
     podview_advise(ret);
+}
+
+void podview_warnings(json_t *list, struct session *s, struct podview *const *v, size_t n)
+{
+    const struct pod *first = NULL;
+    uint32_t naked = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (v[i]->pod->owner == POWNER_NONE && !v[i]->over) {
+            first = first ? first : v[i]->pod;
+            naked++;
+        }
+    }
+    report_warnings(list, &s->a, s);
+    if (naked > 0) {
+        report_naked(list, &s->a, first, naked);
+    }
 }

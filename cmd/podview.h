@@ -24,12 +24,12 @@ struct podview_said {
 struct podview {
     struct session *s;
     const struct pod *pod;
-    const char *code, *message;                   /* the verdict */
-    bool bound, over;                             /* on a node; terminal */
-    bool homeless;                                /* no place anywhere */
-    const struct explanation *e;                  /* how far it got; NULL if it has a place */
-    const struct sched_claim *claim;              /* where a node would be launched for it */
-    const struct snapshot_node *node;             /* where it is, or would go */
+    const char *code, *message;       /* the verdict */
+    bool bound, over;                 /* on a node; terminal */
+    bool homeless;                    /* no place anywhere */
+    const struct explanation *e;      /* how far it got; of a bound one, how far it would get now */
+    const struct sched_claim *claim;  /* where a node would be launched for it */
+    const struct snapshot_node *node; /* where it is, or would go */
     const struct snapshot_node *leaving;          /* where it is, if that node is leaving */
     struct podview_said said[PODVIEW_EVENTS_MAX]; /* latest first */
     size_t n_said;
@@ -44,6 +44,22 @@ void podview_advise(struct podview *v); /* podview_advice.c */
 const char *podview_owner(struct arena *a, const struct pod *p);
 /* Since when it waits or runs; 0 = unknown. */
 int64_t podview_since(const struct pod *p);
+
+/* report_warnings, and NakedPod if some of these have no controller. Appends. */
+void podview_warnings(json_t *list, struct session *s, struct podview *const *v, size_t n);
+
+/* Labels that its node must have, and who says so: the selector, required terms (ORed if there are
+ * several), each volume (likewise). podview_why.c */
+struct podview_ask {
+    const struct reqset *set;
+    const char *source;
+};
+const struct podview_ask *podview_asks(const struct podview *v, size_t *ret_n);
+/* What the pool has against it, or does for it. */
+const char *podview_pool_text(const struct podview *v, const struct explain_pool *p);
+/* Lines of a node's part of the screen: the pod's rules about other pods; what other nodes say. */
+void podview_put_asked(const struct podview *v, struct buf *out);
+void podview_put_others(const struct podview *v, const struct snapshot_node *own, struct buf *out);
 
 json_t *podview_json(const struct podview *v);
 void podview_screen(const struct podview *v, struct buf *out);

@@ -23,6 +23,30 @@ static int64_t round_up(enum resource r, int64_t amount)
     return rest == 0 || amount > INT64_MAX - unit ? amount : amount + unit - rest;
 }
 
+/* At most what the type has room for, in amounts that people type. */
+static const char *smaller(struct arena *a, const struct resources *need,
+                           const struct resources *room)
+{
+    char cpu[QUANTITY_TEXT], mem[QUANTITY_TEXT];
+    int64_t c = room->v[RES_CPU] / 100 * 100, gib = INT64_C(1) << 30, m = room->v[RES_MEMORY];
+    m = m >= gib ? m / gib * gib : m;
+    c = c < need->v[RES_CPU] ? c : need->v[RES_CPU];
+    m = m < need->v[RES_MEMORY] ? m : need->v[RES_MEMORY];
+    return arena_printf(a, "cpu %s and mem %s", quantity_fmt_milli(c, cpu),
+                        quantity_fmt_bytes(m, mem));
+}
+
+static void advise_smaller(struct podview *v, const struct explain_pool *p)
+{
+    if (p->under_limit != SYM_NONE) {
+        const struct resources *need = &v->pod->cls->requests;
+        advise(v, arena_printf(&v->s->a,
+                               "shrink the pod to what is left of the limit: at most %s (%s)",
+                               smaller(&v->s->a, need, &p->under_limit_room),
+                               sym_str(v->s->w.syms, p->under_limit)));
+    }
+}
+
 /* Limits as they would have to be, for a patch and as --set of simulate. */
 static void advise_limit(struct podview *v, const struct explain_pool *p)
 {
@@ -45,6 +69,7 @@ static void advise_limit(struct podview *v, const struct explain_pool *p)
         advise(v, arena_printf(
                       a, "kubectl patch nodepool %s --type merge -p '{\"spec\":{\"limits\":{%s}}}'",
                       name, patch));
+        advise_smaller(v, p);
         advise(v, arena_printf(a, "kubectl karp simulate%s", set));
     }
 }
@@ -123,17 +148,83 @@ static void advise_offering(struct podview *v, const struct explain_pool *p)
                         "allow more zones, instance types or capacity types in nodepool %s", name));
 }
 
+static void advise_class(struct podview *v, const struct explain_pool *p)
+{
+    if (*p->pool->np->class_ref.name) {
+        advise(v, arena_printf(&v->s->a, "kubectl describe ec2nodeclass %s",
+                               p->pool->np->class_ref.name));
+    }
+}
+
+static void advise_volume(struct podview *v, const struct explain_pool *p)
+{
+    struct arena *a = &v->s->a;
+    const char *name = p->pool->np->m.name;
+    if (p->reason.code == REASON_Volume) {
+        advise(v, arena_printf(a, "kubectl describe pvc -n %s", v->pod->m.ns));
+    } else if (p->reason.code == REASON_VolumeZone) {
+        advise(v, arena_printf(a,
+                               "let nodepool %s launch where the volume lies, or restore the "
+                               "volume from a snapshot where the pool launches",
+                               name));
+    } else {
+        advise(v, arena_printf(a, "let nodepool %s have instance types that attach more volumes",
+                               name));
+    }
+}
+
+/* Rules about other pods. */
+static void advise_others(struct podview *v, const struct explain_pool *p)
+{
+    struct arena *a = &v->s->a;
+    const char *name = p->pool->np->m.name;
+    if (p->reason.code == REASON_PodAffinity) {
+        advise(v, "run a pod that it wants to be near first, or make the affinity a preferred one");
+    } else if (p->reason.code == REASON_PodAntiAffinity) {
+        advise(v, arena_printf(a,
+                               "let nodepool %s launch in more places, or make the anti-affinity "
+                               "a preferred one",
+                               name));
+    } else if (p->reason.code == REASON_MaxShare) {
+        advise(v, arena_printf(a,
+                               "raise the annotation karp.dev/max-share of nodepool %s, or "
+                               "--max-share",
+                               name));
+    } else {
+        advise(v, "set whenUnsatisfiable: ScheduleAnyway, or raise maxSkew");
+    }
+}
+
 static void advise_pool(struct podview *v, const struct explain_pool *p)
 {
     struct arena *a = &v->s->a;
     const char *name = p->pool->np->m.name;
     switch (p->reason.code) {
+    case REASON_ResourceClaim:
+        advise(v, "run it on nodes that karp does not launch: resource claims are not placed");
+        return;
+    case REASON_Volume:
+    case REASON_VolumeZone:
+    case REASON_VolumeLimit:
+        advise_volume(v, p);
+        return;
+    case REASON_PodAffinity:
+    case REASON_PodAntiAffinity:
+    case REASON_TopologySpread:
+    case REASON_MaxShare:
+        advise_others(v, p);
+        return;
+    case REASON_NoImage:
+    case REASON_NoSubnet:
+    case REASON_NoAddresses:
+        advise_class(v, p);
+        return;
+    case REASON_LaunchBrake:
+        advise(v, "wait: launches are limited (--max-launches-per-minute, --max-cost-per-hour)");
+        return;
     case REASON_PoolNotReady:
         advise(v, arena_printf(a, "kubectl describe nodepool %s", name));
-        if (*p->pool->np->class_ref.name) {
-            advise(v, arena_printf(a, "kubectl describe ec2nodeclass %s",
-                                   p->pool->np->class_ref.name));
-        }
+        advise_class(v, p);
         return;
     case REASON_UnknownFields:
         advise(v, "run a version of karp that knows the field, or take the field out");
@@ -166,9 +257,6 @@ static void advise_pool(struct podview *v, const struct explain_pool *p)
     case REASON_Limit:
         advise_limit(v, p);
         return;
-    case REASON_TopologySpread:
-        advise(v, "set whenUnsatisfiable: ScheduleAnyway, or raise maxSkew");
-        return;
     default:
         return;
     }
@@ -178,7 +266,9 @@ void podview_advise(struct podview *v)
 {
     if (str_eq(v->code, reason_name(REASON_Gated))) {
         advise(v, "whoever set the pod's spec.schedulingGates has to remove them");
-    } else if (str_eq(v->code, reason_name(REASON_NoPool))) {
+    } else if (str_eq(v->code, reason_name(REASON_NotScheduledByUs))) {
+        advise(v, "take karpenter.sh/nodepool DoesNotExist out of what the pod requires");
+    } else if (str_eq(v->code, reason_name(REASON_NoPool)) && !v->s->w.hidden[KIND_NODE_POOL]) {
         advise(v, "create a NodePool and an EC2NodeClass");
     }
     if (v->homeless && v->e && v->e->n_pools > 0) {

@@ -13,19 +13,13 @@ static const char *phase_name(enum pod_phase p)
     return names[p];
 }
 
-/* What must hold: the selector, and required terms, which are ORed if there are several. */
 static json_t *requirements(const struct podview *v)
 {
-    const struct pod_class *cls = v->pod->cls;
-    const struct symtab *t = v->s->w.syms;
+    size_t n;
+    const struct podview_ask *asks = podview_asks(v, &n);
     json_t *list = json_array();
-    report_reqs(list, t, &cls->selector, "nodeSelector");
-    for (uint32_t i = 0; i < cls->n_required; i++) {
-        const char *source =
-            cls->n_required == 1
-                ? "nodeAffinity"
-                : arena_printf(&v->s->a, "nodeAffinity, term %u of %u", i + 1, cls->n_required);
-        report_reqs(list, t, &cls->required[i].reqs, source);
+    for (size_t i = 0; i < n; i++) {
+        report_reqs(list, v->s->w.syms, asks[i].set, asks[i].source);
     }
     return list;
 }
@@ -34,12 +28,10 @@ static json_t *pool(const struct podview *v, const struct explain_pool *p)
 {
     const struct symtab *t = v->s->w.syms;
     json_t *o = json_object(), *funnel = json_array();
-    bool fits = p->reason.code == REASON_NONE;
     report_text(o, "name", p->pool->np->m.name);
-    report_text(o, "code", reason_name(fits ? REASON_Schedulable : p->reason.code));
-    report_text(o, "message",
-                fits ? "a node would be launched for it"
-                     : report_reason(&v->s->a, v->s, &p->reason));
+    report_text(o, "code",
+                reason_name(p->reason.code == REASON_NONE ? REASON_Schedulable : p->reason.code));
+    report_text(o, "message", podview_pool_text(v, p));
     for (uint32_t i = 0; i < p->n_steps; i++) {
         json_t *step = json_object();
         report_text(step, "step", reason_name(p->steps[i].code));
@@ -137,7 +129,8 @@ json_t *podview_json(const struct podview *v)
     report_text(o, "apiVersion", "karp.dev/v1alpha1");
     report_text(o, "kind", "PodExplanation");
     body(v, o);
-    report_warnings(warnings, &v->s->a, v->s);
+    struct podview *one = (struct podview *)(uintptr_t)v;
+    podview_warnings(warnings, v->s, &one, 1);
     report_put(o, "warnings", warnings);
     report_put(o, "incomplete", json_boolean(report_incomplete(v->s)));
     return o;
@@ -167,7 +160,7 @@ json_t *podlist_json(struct session *s, struct podview *const *v, size_t n)
     report_text(o, "kind", "PodExplanationList");
     report_put(o, "groups", groups);
     report_put(o, "items", items);
-    report_warnings(warnings, &s->a, s);
+    podview_warnings(warnings, s, v, n);
     report_put(o, "warnings", warnings);
     report_put(o, "incomplete", json_boolean(report_incomplete(s)));
     return o;

@@ -93,15 +93,12 @@ static void put_requirements(const struct podview *v, struct buf *out)
 {
     static const struct table_column columns[] = {{"MUST HAVE", false, false},
                                                   {"ASKED BY", false, false}};
-    const struct pod_class *cls = v->pod->cls;
     struct table t;
+    size_t n;
+    const struct podview_ask *asks = podview_asks(v, &n);
     table_init(&t, &v->s->a, columns, ARRAY_LEN(columns));
-    add_reqs(v, &t, &cls->selector, "nodeSelector");
-    for (uint32_t i = 0; i < cls->n_required; i++) {
-        add_reqs(v, &t, &cls->required[i].reqs,
-                 cls->n_required == 1 ? "nodeAffinity"
-                                      : arena_printf(&v->s->a, "nodeAffinity, term %u of %u", i + 1,
-                                                     cls->n_required));
+    for (size_t i = 0; i < n; i++) {
+        add_reqs(v, &t, asks[i].set, asks[i].source);
     }
     if (t.n > 0) {
         buf_putc(out, '\n');
@@ -152,7 +149,11 @@ static void put_tolerations(const struct podview *v, struct buf *out)
 static void put_existing(const struct podview *v, struct buf *out)
 {
     struct arena *a = &v->s->a;
-    buf_printf(out, "\nEXISTING NODES   %u looked at\n", v->e->nodes_seen);
+    if (v->s->w.hidden[KIND_NODE]) {
+        buf_puts(out, "\nEXISTING NODES   cannot be seen\n");
+    } else {
+        buf_printf(out, "\nEXISTING NODES   %u looked at\n", v->e->nodes_seen);
+    }
     for (uint32_t i = 0; i < v->e->n_nodes; i++) {
         const struct explain_nodes *n = &v->e->nodes[i];
         buf_printf(out, "%5u  %-15s ", n->count, reason_name(n->reason.code));
@@ -172,7 +173,8 @@ static void put_pools(const struct podview *v, struct buf *out)
         code_w = c > code_w ? c : code_w;
     }
     if (v->e->n_pools == 0) {
-        buf_puts(out, "\nThere is no NodePool.\n");
+        buf_puts(out, v->s->w.hidden[KIND_NODE_POOL] ? "\nNODEPOOLS   cannot be seen\n"
+                                                     : "\nThere is no NodePool.\n");
         return;
     }
     buf_putc(out, '\n');
@@ -187,8 +189,7 @@ static void put_pools(const struct podview *v, struct buf *out)
         buf_printf(out, "%s%*s" GAP "%-*s" GAP, name, (int)(pool_w - term_text_width(name)), "",
                    (int)code_w, fits ? "-" : reason_name(p->reason.code));
         screen_wrap(&v->s->c->term, a, (unsigned)(pool_w + code_w + 2 * strlen(GAP)),
-                    fits ? "would launch a node for one more" : report_reason(a, v->s, &p->reason),
-                    out);
+                    podview_pool_text(v, p), out);
         buf_putc(out, '\n');
     }
 }
@@ -206,6 +207,10 @@ static const char *step_name(const struct podview *v, const struct explain_step 
         return key ? (slash ? slash + 1 : key) : "requirements";
     case REASON_Taint:
         return "taints";
+    case REASON_VolumeZone:
+        return "volumes";
+    case REASON_VolumeLimit:
+        return "volume limit";
     case REASON_HostPort:
         return "host ports";
     case REASON_Resources:
@@ -280,7 +285,7 @@ static void put_plan(const struct podview *v, struct buf *out)
     buf_printf(out, "\nNEW NODE   nodepool %s" GAP "%s", text_safe(a, v->claim->pool->np->m.name),
                n ? json_string_value(json_array_get(types, 0)) : "?");
     if (n > 1) {
-        buf_printf(out, " (or %zu other types)", n - 1);
+        buf_printf(out, " (or %zu other type%s)", n - 1, n == 2 ? "" : "s");
     }
     buf_printf(out, GAP "%s", screen_zones(a, names, n_zones));
     if (v->s->money) {
@@ -310,6 +315,9 @@ static void put_claim(const struct podview *v, const struct snapshot_node *n, st
     } else if (n->claim->m.created_ns) {
         buf_printf(out, ", made %s ago", timefmt_age(v->s->w.now_ns - n->claim->m.created_ns, age));
     }
+    if (v->bound && v->pod->m.created_ns && v->pod->m.created_ns <= n->claim->m.created_ns) {
+        buf_puts(out, "; this pod waited then");
+    }
     buf_putc(out, '\n');
 }
 
@@ -330,6 +338,10 @@ static void put_type(const struct podview *v, const struct snapshot_node *n, str
     buf_puts(out, any ? "" : "unknown");
     if (v->s->money && any) {
         buf_printf(out, ", %s", screen_hour(&v->s->a, price, estimated, ""));
+    }
+    const struct req *asked = n->claim ? reqset_get(&n->claim->reqs, L_INSTANCE_TYPE) : NULL;
+    if (asked && !asked->complement && asked->n > 1) {
+        buf_printf(out, "; EC2 had %u types to choose from", asked->n);
     }
     buf_putc(out, '\n');
 }
@@ -353,6 +365,10 @@ static void put_node(const struct podview *v, const char *title, const struct sn
     put_claim(v, n, out);
     put_type(v, n, out);
     put_room(v, n, out);
+    if (n == v->node) {
+        podview_put_asked(v, out);
+        podview_put_others(v, n, out);
+    }
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */
@@ -409,7 +425,7 @@ void podview_screen(const struct podview *v, struct buf *out)
     if (v->claim) {
         put_plan(v, out);
     }
-    if (v->e) {
+    if (v->e && !v->node) {
         put_existing(v, out);
         put_pools(v, out);
         put_funnel(v, out);

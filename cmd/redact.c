@@ -287,15 +287,28 @@ static json_t *labels(struct redact *r, const json_t *v)
     return ret;
 }
 
+/* What is decided by; values of these name nobody. */
+static bool kept_annotation(const char *key)
+{
+    static const char *const kept[] = {"controller.kubernetes.io/pod-deletion-cost",
+                                       "pv.kubernetes.io/bind-completed",
+                                       "storageclass.kubernetes.io/is-default-class",
+                                       "storageclass.beta.kubernetes.io/is-default-class"};
+    for (size_t i = 0; i < ARRAY_LEN(kept); i++) {
+        if (str_eq(key, kept[i])) {
+            return true;
+        }
+    }
+    return str_starts(key, "karpenter.sh/") || str_starts(key, "karpenter.k8s.aws/") ||
+           str_starts(key, "karp.dev/");
+}
+
 static json_t *annotations(const json_t *v)
 {
     json_t *ret = json_object(), *one;
     const char *key;
     json_object_foreach ((json_t *)(uintptr_t)v, key, one) {
-        bool ours = str_starts(key, "karpenter.sh/") || str_starts(key, "karpenter.k8s.aws/") ||
-                    str_eq(key, "controller.kubernetes.io/pod-deletion-cost") ||
-                    str_eq(key, "karp.dev/capacity") || str_eq(key, "karp.dev/launch-attempt");
-        if (ours) {
+        if (kept_annotation(key)) {
             set(ret, key, json_incref(one));
         }
     }

@@ -266,8 +266,29 @@ static bool put_sold_out(struct arena *a, const struct session *s, sym type, str
     return n > 0;
 }
 
+/* "…, as far as can be seen (not allowed to list nodepools)": nothing is claimed of what is hidden.
+ */
+static const char *hidden_part(const struct session *s, enum reason_code code)
+{
+    static const enum kube_kind volumes[] = {KIND_PERSISTENT_VOLUME_CLAIM, KIND_PERSISTENT_VOLUME,
+                                             KIND_STORAGE_CLASS};
+    if (code == REASON_NoPool && s->w.hidden[KIND_NODE_POOL]) {
+        return kube_kind(KIND_NODE_POOL)->plural;
+    }
+    for (size_t i = 0; code == REASON_Volume && i < ARRAY_LEN(volumes); i++) {
+        if (s->w.hidden[volumes[i]]) {
+            return kube_kind(volumes[i])->plural;
+        }
+    }
+    return NULL;
+}
+
 const char *report_reason(struct arena *a, const struct session *s, const struct reason *r)
 {
+    const char *hidden = hidden_part(s, r->code);
+    if (hidden) {
+        return arena_printf(a, "cannot be told: not allowed to list %s", hidden);
+    }
     AUTO_BUF struct buf text;
     buf_init(&text, REASON_TEXT_MAX);
     bool stock = r->code == REASON_Offering && r->nearest_type != SYM_NONE;
@@ -292,6 +313,8 @@ const char *report_nodes_reason(struct arena *a, const struct symtab *t,
     buf_init(&out, REASON_TEXT_MAX);
     if (n->reason.code == REASON_Resources) {
         put_shortage(n, a, t, &out);
+    } else if (n->reason.code == REASON_FitsExisting || n->reason.code == REASON_WaitingForNode) {
+        buf_puts(&out, "would take it");
     } else if (n->reason.code == REASON_Requirement && n->reason.want && !n->reason.have) {
         buf_puts(&out, "asks for ");
         req_fmt(t, n->reason.want, REASON_VALUES, &out);
@@ -386,7 +409,7 @@ bool report_claim_estimated(const struct session *s, const struct sched_claim *c
 
 /* ---- warnings -------------------------------------------------------------------------------- */
 
-static void warn(json_t *list, const char *code, const char *object, const char *message)
+void report_warn(json_t *list, const char *code, const char *object, const char *message)
 {
     json_t *o = json_object();
     report_text(o, "code", code);
@@ -421,11 +444,13 @@ static void warn_classes(json_t *list, struct arena *a, const struct session *s)
             pools += same;
         }
         if (!told) {
-            warn(list, "NoNodeClass", arena_printf(a, "ec2nodeclass/%s", np->class_ref.name),
-                 arena_printf(a,
-                              "is not there; nodepool %s%s taken as having all subnets and images",
-                              np->m.name,
-                              pools > 1 ? arena_printf(a, " and %u more are", pools - 1) : " is"));
+            const char *there =
+                s->w.hidden[KIND_EC2_NODE_CLASS] ? "cannot be seen" : "is not there";
+            report_warn(
+                list, "NoNodeClass", arena_printf(a, "ec2nodeclass/%s", np->class_ref.name),
+                arena_printf(a, "%s; nodepool %s%s taken as having all subnets and images", there,
+                             np->m.name,
+                             pools > 1 ? arena_printf(a, " and %u more are", pools - 1) : " is"));
         }
     }
 }
@@ -472,11 +497,12 @@ static void warn_arch(json_t *list, struct arena *a, const struct session *s)
             }
         }
         if (pods > 0) {
-            warn(list, "MixedArch", pool_name(a, np),
-                 arena_printf(a,
-                              "arch free, pool mixed: %u pod%s (first %s) may start on amd64 or "
-                              "arm64; their images must have both",
-                              pods, pods == 1 ? "" : "s", report_pod(a, first)));
+            report_warn(
+                list, "MixedArch", pool_name(a, np),
+                arena_printf(a,
+                             "arch free, pool mixed: %u pod%s (first %s) may start on amd64 or "
+                             "arm64; their images must have both",
+                             pods, pods == 1 ? "" : "s", report_pod(a, first)));
         }
     }
 }
@@ -487,15 +513,24 @@ void report_warnings(json_t *list, struct arena *a, const struct session *s)
     warn_arch(list, a, s);
     for (size_t i = 0; i < s->w.n_malformed; i++) {
         const struct world_malformed *m = &s->w.malformed[i];
-        warn(list, "Malformed", arena_printf(a, "%s/%s", m->kind, m->name), m->message);
+        report_warn(list, "Malformed", arena_printf(a, "%s/%s", m->kind, m->name), m->message);
     }
 }
 
-void report_put_warnings(struct session *s, struct buf *out)
+void report_naked(json_t *list, struct arena *a, const struct pod *first, uint32_t n)
 {
-    json_t *list = json_array(), *o;
+    const char *who = n < 2 ? "has" : arena_printf(a, "it and %u more have", n - 1);
+    report_warn(list, "NakedPod", arena_printf(a, "pod/%s", report_pod(a, first)),
+                arena_printf(a,
+                             "%s no controller: nobody makes %s anew when %s node goes or is "
+                             "consolidated",
+                             who, n < 2 ? "it" : "them", n < 2 ? "its" : "their"));
+}
+
+void report_put_warning_list(struct session *s, json_t *list, struct buf *out)
+{
+    json_t *o;
     size_t i;
-    report_warnings(list, &s->a, s);
     json_array_foreach (list, i, o) {
         const char *object = json_string_value(json_object_get(o, "object"));
         const char *message = json_string_value(json_object_get(o, "message"));
@@ -506,6 +541,13 @@ void report_put_warnings(struct session *s, struct buf *out)
         buf_putc(out, '\n');
     }
     json_decref(list);
+}
+
+void report_put_warnings(struct session *s, struct buf *out)
+{
+    json_t *list = json_array();
+    report_warnings(list, &s->a, s);
+    report_put_warning_list(s, list, out);
 }
 
 bool report_incomplete(const struct session *s)

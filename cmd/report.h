@@ -49,7 +49,12 @@ bool report_claim_estimated(const struct session *s, const struct sched_claim *c
 /* {code, object, message} of what a plan should be taken with care for: NoNodeClass, MixedArch,
  * Malformed. Appends. */
 void report_warnings(json_t *list, struct arena *a, const struct session *s);
-/* The same for people, under a title of their own; nothing if there are none. */
+void report_warn(json_t *list, const char *code, const char *object, const char *message);
+/* NakedPod: so many pods without a controller, the first of them by name. */
+void report_naked(json_t *list, struct arena *a, const struct pod *first, uint32_t n);
+/* A list of them for people, under a title of its own; nothing if it is empty. Takes the list. */
+void report_put_warning_list(struct session *s, json_t *list, struct buf *out);
+/* report_warnings likewise. */
 void report_put_warnings(struct session *s, struct buf *out);
 /* Something was hidden or could not be read. */
 bool report_incomplete(const struct session *s);

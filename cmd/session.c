@@ -30,6 +30,10 @@ static void forget_decision(struct session *s)
     map_free(s->pods);
     s->pods = NULL;
     s->explained = NULL;
+    for (size_t i = 0; i < s->n_asides; i++) {
+        decide_done(s->asides[i]);
+    }
+    s->n_asides = 0;
     decide_done(&s->d);
 }
 
@@ -95,23 +99,59 @@ static void index_pods(struct session *s)
     s->explained = ARENA_NEW_N(&s->d.mem, const struct explanation *, classes);
 }
 
-const struct explanation *session_explain(struct session *s, const struct pod *pod)
+/* 1 + its place in the decision's snapshot, 0 if the decision did not see it. */
+static size_t place_of(struct session *s, const struct pod *pod)
 {
     char key[KEY_MAX];
     if (!s->pods) {
         index_pods(s);
     }
-    size_t at = (size_t)(uintptr_t)map_get(s->pods, pod_key(pod, key));
+    return (size_t)(uintptr_t)map_get(s->pods, pod_key(pod, key));
+}
+
+const struct explanation *session_explain(struct session *s, const struct pod *pod)
+{
+    size_t at = place_of(s, pod);
     if (at == 0) {
         return NULL;
     }
     uint32_t k = explain_class(s->d.pass, (uint32_t)at - 1);
     if (!s->explained[k]) {
         struct explanation *e = ARENA_NEW(&s->d.mem, struct explanation);
-        explain_pod(s->d.pass, (uint32_t)at - 1, e);
+        explain_pod(s->d.pass, (uint32_t)at - 1, (struct explain_home){NULL, NULL}, e);
         s->explained[k] = e;
     }
     return s->explained[k];
+}
+
+const struct explanation *session_explain_placed(struct session *s, const struct pod *pod,
+                                                 struct explain_home home)
+{
+    size_t at = place_of(s, pod);
+    struct explanation *e = at ? ARENA_NEW(&s->d.mem, struct explanation) : NULL;
+    if (e) {
+        explain_pod(s->d.pass, (uint32_t)at - 1, home, e);
+    }
+    return e;
+}
+
+const struct explanation *session_explain_bound(struct session *s, const struct pod *pod)
+{
+    struct decision *d = ARENA_NEW(&s->a, struct decision);
+    struct err err = ERR_INIT;
+    if (decide_one(s->c, &s->w, s->prices, s->c->o->catalog ? &s->types : NULL, pod, d, &err) !=
+        0) {
+        return NULL; /* it has worked before, on more */
+    }
+    ARENA_GROW(&s->a, s->asides, s->n_asides, s->cap_asides);
+    s->asides[s->n_asides++] = d;
+    if (d->snap.n_pods != 1) {
+        return NULL;
+    }
+    struct explanation *e = ARENA_NEW(&d->mem, struct explanation);
+    explain_pod(d->pass, 0, (struct explain_home){snapshot_find(&d->snap, pod->node_name), NULL},
+                e);
+    return e;
 }
 
 const char *session_ns(const struct session *s)

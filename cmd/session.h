@@ -23,7 +23,9 @@ struct session {
     struct objects *keep; /* NULL unless asked for */
     struct map *pods;     /* pod → 1 + its place in the decision's snapshot; made when needed */
     const struct explanation **explained; /* by class of the decision, in its arena */
-    bool money;                           /* false: --no-prices */
+    struct decision **asides;             /* about one pod each; they go with the decision */
+    size_t n_asides, cap_asides;
+    bool money; /* false: --no-prices */
 };
 
 /* What a decision needs; other kinds are the command's own. */
@@ -37,6 +39,12 @@ int session_decide(struct session *s, enum decide_pods which, struct err *reterr
 /* How far pods like this one got (pods of one class get equally far); NULL if the decision saw none
  * of them. */
 const struct explanation *session_explain(struct session *s, const struct pod *pod);
+/* Likewise of a pod that the decision gave this place. */
+const struct explanation *session_explain_placed(struct session *s, const struct pod *pod,
+                                                 struct explain_home home);
+/* What nodes and pools would have for a pod that is bound, if it came now and everything else lay
+ * where it is. NULL for pods that are never placed (of DaemonSets, static, over). */
+const struct explanation *session_explain_bound(struct session *s, const struct pod *pod);
 
 /* The namespace that names without one are in: -n, the connection's, "default". */
 const char *session_ns(const struct session *s);

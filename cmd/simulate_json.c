@@ -2,6 +2,7 @@
 #include "simulate.h"
 
 #include "common/base/str.h"
+#include "common/core/bound.h"
 
 static json_t *pod_list(struct arena *a, const struct pod *const *pods, uint32_t n)
 {
@@ -25,6 +26,7 @@ static json_t *summary(const struct simulate_view *v)
     report_int(o, "newNodes", p->n_claims);
     if (v->s->money) {
         report_money(o, "pricePerHour", p->price_pusd_h);
+        report_money(o, "lowerBoundPerHour", bound_new_capacity_pusd_h(v->s->d.pass));
         if (p->estimated) {
             report_put(o, "estimated", json_true());
         }
@@ -176,7 +178,7 @@ json_t *simulate_report(const struct simulate_view *v)
         report_put(o, "undecided", pod_list(&v->s->a, r->undecided, r->n_undecided));
     }
     report_put(o, "preferencesGivenUp", preferences(v));
-    report_warnings(warnings, &v->s->a, v->s);
+    plan_warnings(warnings, v->s, &v->plan);
     report_put(o, "warnings", warnings);
     report_put(o, "incomplete", json_boolean(report_incomplete(v->s)));
     return o;

@@ -44,7 +44,8 @@ static void put_head(const struct simulate_view *v, struct buf *out)
         (int64_t)p->placed_existing + p->placed_new + p->n_refused + v->s->d.result->n_undecided;
     const char *owner = common_owner(v);
     if (all == 0) {
-        buf_puts(out, "No pods wait for a place.\n");
+        buf_puts(out, v->s->w.hidden[KIND_POD] ? "Pods that wait cannot be seen.\n"
+                                               : "No pods wait for a place.\n");
         return;
     }
     buf_printf(out, "%s%s%s: %u on existing nodes, %u on new nodes, ", screen_count(a, all, "pod"),
@@ -332,9 +333,7 @@ static void put_given_up(const struct simulate_view *v, struct buf *out)
 static void put_prices(const struct simulate_view *v, struct buf *out)
 {
     if (v->s->money && v->plan.n_claims > 0) {
-        buf_puts(out, "Prices: ");
-        prices_source(v->s->prices, out);
-        buf_puts(out, "; reservations and savings plans not counted.\n");
+        screen_prices(&v->s->c->term, &v->s->a, v->s->prices, out);
     }
 }
 
@@ -378,6 +377,8 @@ void simulate_screen(const struct simulate_view *v, bool wide, struct buf *out)
     if (wide) {
         put_moves(v, out);
     }
-    report_put_warnings(v->s, out);
+    json_t *warnings = json_array();
+    plan_warnings(warnings, v->s, &v->plan);
+    report_put_warning_list(v->s, warnings, out);
     put_prices(v, out);
 }

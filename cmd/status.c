@@ -1,6 +1,7 @@
 /* status.c - `kubectl karp status`: what there is, what it costs, what needs somebody. */
 #include "status.h"
 
+#include "follow.h"
 #include "gather.h"
 #include "opts_table.h"
 #include "out.h"
@@ -89,7 +90,7 @@ static int with_world(struct cmd *c, struct world *w, struct arena *a, const str
     return show(&s, w, in.types, spec, reterr);
 }
 
-static int run(struct cmd *c, struct err *reterr)
+static int once(struct cmd *c, struct err *reterr)
 {
     struct out_spec spec;
     struct world w;
@@ -110,8 +111,13 @@ static int run(struct cmd *c, struct err *reterr)
     return rc;
 }
 
-static const struct opt_group *const groups[] = {&opts_output,   &opts_input,   &opts_connection,
-                                                 &opts_decision, &opts_general, NULL};
+static int run(struct cmd *c, struct err *reterr)
+{
+    return c->o->watch ? follow_run(c, once, 0, FOLLOW_INTERVAL_MS, reterr) : once(c, reterr);
+}
+
+static const struct opt_group *const groups[] = {
+    &opts_output, &opts_watch, &opts_input, &opts_connection, &opts_decision, &opts_general, NULL};
 
 const struct cmd_info cmd_status_info = {
     "status",
@@ -124,6 +130,7 @@ const struct cmd_info cmd_status_info = {
     "\n"
     "Examples:\n"
     "  kubectl karp status\n"
+    "  kubectl karp status -w\n"
     "  kubectl karp status -o json\n"
     "  kubectl get nodes,pods,nodepools,nodeclaims,ec2nodeclasses -A -o yaml > cluster.yaml\n"
     "  kubectl karp status --snapshot cluster.yaml\n",

@@ -199,6 +199,22 @@ static json_t *owner_of(const struct object *w)
         "controller", 1);
 }
 
+/* As the Deployment controller marks pods: rules with matchLabelKeys count by it. */
+static void mark_hash(json_t *meta, const struct object *w, const json_t *owners)
+{
+    const char *owner = jsonx_str(json_array_get(owners, 0), "name");
+    size_t n = strlen(w->name);
+    if (w->kind != KIND_DEPLOYMENT || !owner || !str_starts(owner, w->name) || owner[n] != '-') {
+        return;
+    }
+    json_t *labels = json_object_get(meta, "labels");
+    if (!labels) {
+        labels = json_object();
+        set(meta, "labels", labels);
+    }
+    set(labels, "pod-template-hash", json_string(owner + n + 1));
+}
+
 /* What all new pods have in common; the name is still missing. */
 static json_t *pod_template(const struct object *w, json_t *owners, int64_t now_ns)
 {
@@ -214,6 +230,7 @@ static json_t *pod_template(const struct object *w, json_t *owners, int64_t now_
             set(meta, kept[i], json_deep_copy(v));
         }
     }
+    mark_hash(meta, w, owners);
     spec = spec ? spec : json_object();
     fill_requests(jsonx_arr(spec, "containers"));
     fill_requests(jsonx_arr(spec, "initContainers"));

@@ -7,7 +7,8 @@
  *
  * New pods are made of the workload's template and named <workload>-<n>, n from 0 on, names that
  * exist passed over. Requests that only a limit names are that limit, as the API server fills them
- * in. A StatefulSet's claim templates become volumes of the pod's own. Scaling down takes made or
+ * in. Those of a Deployment are marked with the pod-template-hash of its ReplicaSet. A
+ * StatefulSet's claim templates become volumes of the pod's own. Scaling down takes made or
  * numbered pods by falling number, then the others, youngest first.
  */
 #ifndef KARP_CMD_WORKLOAD_H

@@ -66,6 +66,7 @@ struct way {
     struct explain_step *steps;
     uint32_t n, cap;
     struct sched_trial t;
+    uint64_t asked[CATALOG_WORDS_MAX]; /* types that its labels leave, whatever their size */
 };
 
 static void step(struct sched *s, struct way *w, enum reason_code code, sym key, uint32_t left)
@@ -87,7 +88,7 @@ static const sym *keys_by_string(struct sched *s, const struct reqset *set)
     return keys;
 }
 
-/* Label by label, as the obstacle Requirement is found. */
+/* Label by label, as the obstacle Requirement is found; then what only the volumes ask for. */
 static void label_steps(struct sched *s, const struct sched_pool *p, struct way *w)
 {
     const struct reqset *want = &w->ask->claim_reqs;
@@ -97,16 +98,25 @@ static void label_steps(struct sched *s, const struct sched_pool *p, struct way 
     struct reqset reqs = tm->reqs;
     const sym *keys = keys_by_string(s, want);
     memcpy(left, tm->types, words * sizeof(*left));
-    for (uint32_t i = 0; i < want->n; i++) {
-        reqs = reqset_add(s->a, s->syms, &reqs, reqset_get(want, keys[i]));
-        template_narrow(tm->catalog, s->syms, reqset_get(&reqs, keys[i]), left);
+    for (uint32_t i = 0; i < 2 * want->n; i++) {
+        sym key = keys[i % want->n];
+        bool volume = w->ask->volume_reqs && reqset_get(w->ask->volume_reqs, key);
+        if (volume != (i >= want->n)) {
+            continue;
+        }
+        reqs = reqset_add(s->a, s->syms, &reqs, reqset_get(want, key));
+        template_narrow(tm->catalog, s->syms, reqset_get(&reqs, key), left);
         struct offer_mask m = offerings_mask(tm->catalog, s->syms, &reqs);
         bool place = m.zones != 0 && m.cts != 0;
-        step(s, w, REASON_Requirement, keys[i], place ? bits_count(left, words) : 0);
+        step(s, w, volume ? REASON_VolumeZone : REASON_Requirement, key,
+             place ? bits_count(left, words) : 0);
     }
+    memcpy(w->asked, left, words * sizeof(*left));
 }
 
-static void room_steps(struct sched *s, struct sched_pool *p, struct way *w)
+/* own: the claim that was opened here, which has its room under the limits; or NULL. */
+static void room_steps(struct sched *s, struct sched_pool *p, struct way *w,
+                       const struct sched_claim *own)
 {
     uint32_t left = bits_count(w->t.types, catalog_words(p->tm.catalog));
     for (uint32_t i = 0; i < w->t.reqs.n; i++) {
@@ -115,17 +125,18 @@ static void room_steps(struct sched *s, struct sched_pool *p, struct way *w)
             break;
         }
     }
-    enum sched_room room = sched_limit_room(s, p, &w->t, false);
+    enum sched_room room = own ? ROOM_YES : sched_limit_room(s, p, &w->t, false);
     if (p->in->np->limit_nodes >= 0) {
         step(s, w, REASON_NodeLimit, SYM_NONE, room == ROOM_NODE_LIMIT ? 0 : left);
     }
     if (p->in->np->has_limits && room != ROOM_NODE_LIMIT) {
-        left = bits_count(w->t.types, catalog_words(p->tm.catalog));
+        left = own ? own->n_types : bits_count(w->t.types, catalog_words(p->tm.catalog));
         step(s, w, REASON_Limit, SYM_NONE, room == ROOM_LIMIT ? 0 : left);
     }
 }
 
-static void walk(struct sched *s, struct sched_pool *p, const struct sched_class *k, struct way *w)
+static void walk(struct sched *s, struct sched_pool *p, const struct sched_class *k, struct way *w,
+                 const struct sched_claim *own)
 {
     struct sched_trace trace = {.n = 0};
     struct sched_open blank = sched_blank(p);
@@ -148,7 +159,7 @@ static void walk(struct sched *s, struct sched_pool *p, const struct sched_class
         }
     }
     if (end == STEP_TAKEN) {
-        room_steps(s, p, w);
+        room_steps(s, p, w, own);
     }
 }
 
@@ -178,13 +189,57 @@ static bool further(const struct way *x, const struct way *y)
                         : x->n > 0 && x->steps[x->n - 1].left > y->steps[y->n - 1].left;
 }
 
+/* How much of the pod's cpu and memory there is room for, in thousandths. */
+static int64_t share_of(const struct resources *need, const struct resources *room)
+{
+    static const enum resource which[] = {RES_CPU, RES_MEMORY};
+    int64_t ret = 1000;
+    for (size_t i = 0; i < ARRAY_LEN(which); i++) {
+        int64_t of = need->v[which[i]], there = room->v[which[i]];
+        if (of > 0 && there < of) {
+            int64_t one = there <= 0 ? 0 : (int64_t)((__int128)there * 1000 / of);
+            ret = one < ret ? one : ret;
+        }
+    }
+    return ret;
+}
+
+/* Of the types that fit under what is left of the limits the one that holds most of the pod; of as
+ * many the cheapest, then the first by name. */
+static void under_limit(struct sched *s, struct sched_pool *p, const struct sched_class *k,
+                        const struct way *w, struct explain_pool *e)
+{
+    const struct catalog *c = p->tm.catalog;
+    uint32_t words = catalog_words(c);
+    uint64_t bits[CATALOG_WORDS_MAX] = {0};
+    struct resources left = sched_limit_left(s, p);
+    int64_t most = 0, price = PRICE_UNKNOWN;
+    memcpy(bits, w->asked, words * sizeof(*bits));
+    catalog_narrow_limit(c, &left, bits);
+    offerings_narrow(p->in->offerings, w->t.offer, bits);
+    for (int i = bits_next(bits, words, 0); i >= 0; i = bits_next(bits, words, (uint32_t)i + 1)) {
+        uint32_t t = (uint32_t)i;
+        struct resources room =
+            resources_add(s->a, catalog_allocatable(c, t), &template_group(&p->tm, t)->sum, -1);
+        int64_t share = share_of(&k->cls->requests, &room);
+        int64_t one = offerings_cheapest(p->in->offerings, t, w->t.offer, NULL, NULL);
+        if (share > most || (share == most && most > 0 && one < price)) {
+            most = share;
+            price = one;
+            e->under_limit = catalog_type_name(c, t);
+            e->under_limit_room = room;
+        }
+    }
+}
+
 static void nearest(struct sched *s, struct sched_pool *p, const struct sched_class *k,
                     struct way *w, struct explain_pool *e)
 {
     const struct catalog *c = p->tm.catalog;
     uint32_t zone, type;
+    bool by_price = e->reason.code >= REASON_MinValues || e->reason.code == REASON_NONE;
     e->nearest = e->reason.nearest_type;
-    if (e->nearest == SYM_NONE && e->reason.code >= REASON_MinValues &&
+    if (e->nearest == SYM_NONE && by_price &&
         offerings_rank(p->in->offerings, w->t.types, w->t.offer, false, &type, 1) == 1) {
         e->nearest = catalog_type_name(c, type);
     }
@@ -205,27 +260,57 @@ static void nearest(struct sched *s, struct sched_pool *p, const struct sched_cl
         e->missing = lacking(s->a, &need, catalog_allocatable(c, (uint32_t)at));
     } else if (e->reason.code == REASON_Limit) {
         e->missing = over_limit(s, p, (uint32_t)at);
+        under_limit(s, p, k, w, e);
     }
 }
 
-static void pool_explain(struct sched *s, struct sched_pool *p, struct sched_class *k,
-                         struct explain_pool *e)
+/* The class without its rules about other pods, which it would now have with itself. */
+static struct sched_class alone(const struct sched_class *k)
 {
-    *e = (struct explain_pool){
-        .pool = p->in, .price_pusd_h = PRICE_UNKNOWN, .captype = CT_COUNT, .nearest = SYM_NONE};
-    sched_obstacle(s, p, k, &e->reason);
+    struct sched_class ret = *k;
+    ret.topo = NULL;
+    return ret;
+}
+
+/* What the claim that was opened here leaves to choose from. */
+static void own_types(const struct sched_claim *own, struct way *w)
+{
+    memset(w->t.types, 0, sizeof(w->t.types));
+    for (uint32_t i = 0; i < own->n_types; i++) {
+        bits_set(w->t.types, own->types[i]);
+    }
+    w->t.offer = own->offer;
+}
+
+static void pool_explain(struct sched *s, struct sched_pool *p, struct sched_class *k,
+                         const struct sched_claim *claim, struct explain_pool *e)
+{
+    const struct sched_claim *own = claim && claim->pool == p->in ? claim : NULL;
+    const struct sched_class bare = alone(k);
+    *e = (struct explain_pool){.pool = p->in,
+                               .price_pusd_h = PRICE_UNKNOWN,
+                               .captype = CT_COUNT,
+                               .nearest = SYM_NONE,
+                               .under_limit = SYM_NONE};
+    e->reason = (struct reason){.code = REASON_NONE, .short_of = {.res = RES_FIXED}};
+    if (own == NULL) {
+        sched_obstacle(s, p, k, &e->reason);
+    }
     if (p->in->catalog == NULL || p->in->offerings == NULL) {
         return;
     }
     struct way best = {.n = 0};
     for (uint32_t i = k->n_asks - k->n_required; i < k->n_asks; i++) {
         struct way w = {.ask = sched_ask(s, k, i)};
-        walk(s, p, k, &w);
+        walk(s, p, own ? &bare : k, &w, own);
         if (best.n == 0 || further(&w, &best)) {
             best = w;
         }
     }
     cut(s, &best, &e->reason);
+    if (own != NULL) {
+        own_types(own, &best);
+    }
     e->steps = best.steps;
     e->n_steps = best.n;
     nearest(s, p, k, &best, e);
@@ -365,20 +450,27 @@ static void group_add(struct sched *s, struct groups *g, const struct snapshot_n
 
 /* Of the last ways the one that gets furthest at this node. */
 static void node_explain(struct sched *s, const struct sched_node *n, struct sched_class *k,
-                         const struct reason *other, struct groups *g)
+                         const struct reason *other, bool home, struct groups *g)
 {
     struct reason best = plain(REASON_NONE);
+    const struct reason taken =
+        plain(n->in->initialized ? REASON_FitsExisting : REASON_WaitingForNode);
+    struct resources missing = {0};
+    if (home) {
+        group_add(s, g, n->in, &taken, &missing);
+        return;
+    }
     for (uint32_t i = k->n_asks - k->n_required; i < k->n_asks; i++) {
         struct reason one = node_reason(s, n, k, sched_ask(s, k, i), other);
         if (one.code == REASON_NONE) {
             one = *other; /* room, but the pod is refused wherever it asks */
         }
         if (one.code == REASON_NONE) {
+            group_add(s, g, n->in, &taken, &missing);
             return;
         }
         best = best.code == REASON_NONE || one.code > best.code ? one : best;
     }
-    struct resources missing = {0};
     if (best.code == REASON_Resources) {
         missing = lacking(s->a, &k->cls->requests, &n->free);
     }
@@ -398,7 +490,7 @@ static bool group_before(const struct explain_nodes *x, const struct explain_nod
 }
 
 static void nodes_explain(struct sched *s, struct sched_class *k, const struct reason *other,
-                          struct explanation *ret)
+                          const struct snapshot_node *home, struct explanation *ret)
 {
     struct groups g = {NULL, 0, 0};
     const struct resources none = {0};
@@ -406,7 +498,7 @@ static void nodes_explain(struct sched *s, struct sched_class *k, const struct r
     for (uint32_t i = 0; i < s->snap->n_nodes; i++) {
         const struct snapshot_node *n = &s->snap->nodes[i];
         if (at < s->n_nodes && s->nodes[at].in == n) {
-            node_explain(s, &s->nodes[at++], k, other, &g);
+            node_explain(s, &s->nodes[at++], k, other, n == home, &g);
         } else {
             struct reason r = shut_reason(n);
             group_add(s, &g, n, &r, &none);
@@ -439,12 +531,12 @@ static const struct sched_refusal *refusal_of(const struct sched *s, const struc
 }
 
 static void pools_explain(struct sched *s, struct sched_class *k, const struct sched_refusal *r,
-                          struct explanation *ret)
+                          const struct sched_claim *claim, struct explanation *ret)
 {
     struct explain_pool *v = ARENA_NEW_N(s->a, struct explain_pool, s->n_pools);
     for (uint32_t i = 0; i < s->n_pools; i++) {
         struct explain_pool one;
-        pool_explain(s, &s->pools[i], k, &one);
+        pool_explain(s, &s->pools[i], k, claim, &one);
         if (one.reason.code == REASON_NONE && r != NULL) {
             /* As the pass has it: it refused under the limits that it met. */
             for (uint32_t j = 0; j < r->n_pools; j++) {
@@ -487,7 +579,7 @@ uint32_t explain_class(const struct sched *s, uint32_t pod)
     return s->class_of[pod];
 }
 
-void explain_pod(struct sched *s, uint32_t pod, struct explanation *ret)
+void explain_pod(struct sched *s, uint32_t pod, struct explain_home home, struct explanation *ret)
 {
     if (s->stage != STAGE_DONE || pod >= s->snap->n_pods) {
         BUG("nothing to explain");
@@ -495,9 +587,10 @@ void explain_pod(struct sched *s, uint32_t pod, struct explanation *ret)
     struct sched_class *k = &s->classes[s->class_of[pod]];
     const struct sched_refusal *r = refusal_of(s, s->snap->pods[pod]);
     *ret = (struct explanation){.pod = s->snap->pods[pod]};
-    pools_explain(s, k, r, ret);
+    sched_topo_learn(s, k->cls, k->topo); /* the pass may have had no need to */
+    pools_explain(s, k, r, home.claim, ret);
     struct reason other = other_reason(ret, r);
-    nodes_explain(s, k, &other, ret);
+    nodes_explain(s, k, &other, home.node, ret);
     if (r != NULL) {
         ret->reason = r->reason;
     }

@@ -13,9 +13,14 @@
  *  - Existing nodes: in groups by what they have against the pod, furthest along the codes first,
  *    then the larger group. Nodes that take no pods at all come as Deleting or, cordoned, as Taint.
  *    In a group of Resources the nearest is the node that lacks the least, elsewhere the first by
- *    name.
+ *    name. Nodes that would take one more such pod are a group as well (FitsExisting, or
+ *    WaitingForNode while they are not initialized), unless the pod is refused wherever it asks.
  *
  * Of several required node-affinity terms the one that gets furthest speaks.
+ *
+ * A pod that has its place is explained against what the pass left as well, itself included: so
+ * what later pods took is taken. Its own node counts among those that take it, and its claim's pool
+ * opens a node for it, with that claim's types in the end of the funnel.
  */
 #ifndef KARP_CORE_EXPLAIN_H
 #define KARP_CORE_EXPLAIN_H
@@ -39,6 +44,10 @@ struct explain_pool {
     int64_t price_pusd_h;       /* its cheapest available offering, PRICE_UNKNOWN */
     sym zone;                   /* where, SYM_NONE */
     enum capacity_type captype; /* CT_COUNT */
+    /* Limit: the type of which the pool may still have one and that holds most of the pod,
+     * SYM_NONE; and the room on it beside DaemonSets */
+    sym under_limit;
+    struct resources under_limit_room;
 };
 
 struct explain_nodes {
@@ -61,9 +70,15 @@ struct explanation {
 /* Pods that ask for the same are one class of the pass: the number of that of a pod, by its place
  * in the snapshot. Pods of one class get equally far. */
 uint32_t explain_class(const struct sched *s, uint32_t pod);
+/* Where the pass put a pod: one of both, or neither. */
+struct explain_home {
+    const struct snapshot_node *node;
+    const struct sched_claim *claim;
+};
+
 /* s: a pass that is over; pod: its place in the snapshot. Everything returned is in the pass's
  * arena. */
-void explain_pod(struct sched *s, uint32_t pod, struct explanation *ret);
+void explain_pod(struct sched *s, uint32_t pod, struct explain_home home, struct explanation *ret);
 
 /*
  * A refusal as one text of at most max bytes: every pool with its reason, nearest first, pools with

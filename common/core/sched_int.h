@@ -12,6 +12,7 @@
  *   sched_volume.c volumes: where they can be and how many fit
  *   sched_refuse.c why not
  *   explain.c      how far a pod got (explain.h)
+ *   bound.c        the least that new nodes can cost (bound.h)
  */
 #ifndef KARP_CORE_SCHED_INT_H
 #define KARP_CORE_SCHED_INT_H

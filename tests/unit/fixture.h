@@ -419,12 +419,17 @@ static inline const struct snapshot *fix_snapshot(struct fix *f)
 }
 
 /* Runs the pass in slices of so many units. */
-static inline const struct sched_result *fix_schedule(struct fix *f, uint64_t units)
+static inline struct sched *fix_pass(struct fix *f, uint64_t units)
 {
     struct sched *s = sched_begin(&f->a, fix_snapshot(f), &f->opt);
     while (!sched_step(s, units)) {
     }
-    return sched_result(s);
+    return s;
+}
+
+static inline const struct sched_result *fix_schedule(struct fix *f, uint64_t units)
+{
+    return sched_result(fix_pass(f, units));
 }
 
 static inline const char *fix_type_name(const struct fix *f, const struct sched_claim *c,

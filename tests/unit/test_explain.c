@@ -48,7 +48,14 @@ static const struct {
     const char *cluster;
     const char *verdict, *pools, *funnel, *nearest, *nodes;
 } rows[] = {
-    {POOL("a", "", "") POD(ASKS("1", "1Gi")), "Schedulable", "", "", "", ""},
+    {POOL("a", "", "") POD(ASKS("1", "1Gi")), "Schedulable", "a Schedulable",
+     "PoolNotReady 4, Resources 4, Offering 4", "s", ""},
+    /* its own node is what the limit let in, and no other pool's obstacle is its own */
+    {POOL("a", "  limits: {cpu: \"2\"}\n", "") POD(ASKS("1", "1Gi")), "Schedulable",
+     "a Schedulable", "PoolNotReady 4, Resources 4, Offering 4, Limit 1", "s", ""},
+    {POOL("a", "  limits: {nodes: \"1\"}\n", "") NODE("n1", "1", "") POD(ASKS("3", "1Gi")),
+     "Schedulable", "a Schedulable",
+     "PoolNotReady 4, Resources 3, Offering 3, NodeLimit 3, Limit 3", "arm", "Resources 1 n1"},
     {POD(ASKS("1", "1Gi")), "NoPool", "", "", "", ""},
     /* the funnel, and how much is short of what: all that is short */
     {POOL("a", "", "") POD(ASKS("9", "20Gi")), "Resources", "a Resources",
@@ -92,16 +99,21 @@ static const struct {
      "NoPool", "", "", "", "Resources 2 n2, Taint 1 n3, Taint 1 n4"},
     {NODE("n1", "2", "") POD("  nodeSelector: {kubernetes.io/arch: arm64}\n" ASKS("1", "1Gi")),
      "NoPool", "", "", "", "Requirement 1 n1"},
-    {NODE("n1", "2", "") POD(ASKS("1", "1Gi")), "FitsExisting", "", "", "", ""},
+    {NODE("n1", "2", "") POD(ASKS("1", "1Gi")), "FitsExisting", "", "", "", "FitsExisting 1 n1"},
+    {NODE("n1", "2", "") NODE("n2", "1", "") NODE("n3", "2", "") POD(ASKS("2", "1Gi")),
+     "FitsExisting", "", "", "", "FitsExisting 2 n1, Resources 1 n2"},
     /* room everywhere, and a pod that is refused whatever the place */
     {NODE("n1", "2", "") POOL("a", "", "")
          POD("  resourceClaims: [{name: gpu}]\n" ASKS("1", "1Gi")),
      "ResourceClaim", "a ResourceClaim", "ResourceClaim 0", "", "ResourceClaim 1 n1"},
     /* pod level */
     {POOL("a", "", "") POD("  schedulingGates: [{name: g}]\n" ASKS("1", "1Gi")), "Gated",
-     "a Schedulable", "PoolNotReady 4, Resources 4, Offering 4", "", ""},
-    {POOL("a", "", "") POD("  nodeName: n1\n" ASKS("1", "1Gi")) NODE("n1", "2", ""), "FitsExisting",
-     "", "", "", ""},
+     "a Schedulable", "PoolNotReady 4, Resources 4, Offering 4", "s", ""},
+    /* bound: what the nodes would say if it came now; the room it takes is its own */
+    {POOL("a", "", "") POD("  nodeName: n1\n" ASKS("2", "1Gi")) NODE("n1", "2", "")
+         NODE("n2", "1", ""),
+     "FitsExisting", "a Schedulable", "PoolNotReady 4, Resources 4, Offering 4", "s",
+     "FitsExisting 1 n1, Resources 1 n2"},
 };
 
 static void add(char *dst, size_t size, const char *fmt, const char *a, const char *b)
@@ -209,7 +221,8 @@ START_TEST(test_advice_helps)
     const char *args[16] = {"pod",       "p",     "--snapshot", cluster,
                             "--catalog", catalog, "-ojson",     NULL};
     json_t *one = cmdrun_json(&cmd_explain_info, args);
-    const char *advice = json_string_value(json_array_get(jsonx_arr(one, "advice"), 1));
+    const json_t *all = jsonx_arr(one, "advice");
+    const char *advice = json_string_value(json_array_get(all, json_array_size(all) - 1));
     ck_assert_msg(advice && str_starts(advice, before), "%s", advice ? advice : "none");
     snprintf(set, sizeof(set), "%s", advice + strlen(before));
     size_t n = 7;

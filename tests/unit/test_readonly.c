@@ -25,7 +25,9 @@ static const struct {
           "{\"containers\": [{\"name\": \"c\", \"env\": [{\"name\": \"P\", \"value\": "
           "\"hunter2\"}], \"resources\": {\"requests\": {\"cpu\": \"1\"}}}]}, \"status\": "
           "{\"phase\": \"Pending\", \"conditions\": [{\"type\": \"PodScheduled\", \"status\": "
-          "\"False\", \"reason\": \"Unschedulable\"}]}}")},
+          "\"False\", \"reason\": \"Unschedulable\"}]}}, {\"metadata\": {\"name\": \"runs\", "
+          "\"namespace\": \"default\"}, \"spec\": {\"nodeName\": \"n1\", \"containers\": "
+          "[{\"name\": \"c\"}]}, \"status\": {\"phase\": \"Running\"}}")},
     {"/api/v1/events",
      LIST("Event", "v1",
           "{\"metadata\": {\"name\": \"e\", \"namespace\": \"default\"}, \"involvedObject\": "
@@ -48,14 +50,20 @@ static const struct {
 };
 
 struct server {
+    const char *forbid; /* paths that begin so are not allowed; NULL = none */
     int fd;
     pthread_t thread;
     char log[LOG_MAX]; /* request lines; read after the end */
     size_t n;
 };
 
-static const char *answer_to(const char *path, int *ret_status)
+static const char *answer_to(const struct server *s, const char *path, int *ret_status)
 {
+    if (s->forbid && str_starts(path, s->forbid)) {
+        *ret_status = 403;
+        return "{\"kind\": \"Status\", \"code\": 403, \"reason\": \"Forbidden\", \"message\": "
+               "\"viewer cannot list it\"}";
+    }
     *ret_status = 200;
     for (size_t i = 0; i < ARRAY_LEN(answers); i++) {
         if (str_starts(path, answers[i].path)) {
@@ -80,7 +88,7 @@ static void reply(struct server *s, int fd, const char *request)
         s->log[s->n++] = '\n';
         s->log[s->n] = '\0';
     }
-    const char *body = answer_to(path, &status);
+    const char *body = answer_to(s, path, &status);
     int n = snprintf(head, sizeof(head),
                      "HTTP/1.1 %d X\r\nContent-Type: application/json\r\nConnection: close\r\n"
                      "Content-Length: %zu\r\n\r\n",
@@ -108,11 +116,12 @@ static void *serve(void *arg)
     return NULL;
 }
 
-static void server_start(struct server *s, char url[64])
+static void server_start(struct server *s, const char *forbid, char url[64])
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t len = sizeof(at);
     memset(s, 0, sizeof(*s));
+    s->forbid = forbid;
     s->fd = socket(AF_INET, SOCK_STREAM, 0);
     ck_assert_int_eq(bind(s->fd, (struct sockaddr *)&at, len), 0);
     ck_assert_int_eq(listen(s->fd, 64), 0);
@@ -144,10 +153,14 @@ static const struct {
      "said by the controller",
      "GET /api/v1/events?fieldSelector=involvedObject.kind%3DPod%2CinvolvedObject.name%3Dwaits"},
     {&cmd_explain_info, {"pods", "--pending"}, "1 pending pod", "GET /api/v1/nodes?"},
+    {&cmd_explain_info, {"pod", "runs"}, "runs on n1", "GET /api/v1/events?"},
     {&cmd_explain_info, {"pod/waits", "-ojson"}, "\"Schedulable\"", "GET /api/v1/pods?"},
     {&cmd_snapshot_info, {NULL}, "name: waits", "GET /apis/storage.k8s.io/v1/storageclasses?"},
     {&cmd_snapshot_info, {"--redact", "-ojson"}, "\"r0000001\"", "GET /api/v1/pods?"},
     {&cmd_status_info, {NULL}, "1 needs a new node", "GET /api/v1/pods?"},
+    {&cmd_version_info, {NULL}, "Server Version: v1.34.4", "GET /version"},
+    {&cmd_status_info, {"-owide"}, "NODECLASS", "GET /apis/karpenter.sh/v1/nodeclaims?"},
+    {&cmd_status_info, {"-oyaml"}, "kind: StatusReport", "GET /apis/coordination.k8s.io/v1/leases"},
 };
 
 START_TEST(only_gets)
@@ -155,7 +168,7 @@ START_TEST(only_gets)
     struct server *s = calloc(1, sizeof(*s));
     struct cmdrun r;
     char url[64];
-    server_start(s, url);
+    server_start(s, NULL, url);
     cmdrun(runs[_i].info, runs[_i].args, url, &r);
     server_stop(s);
     ck_assert_msg(r.rc == 0, "%s", r.err.msg);
@@ -168,10 +181,144 @@ START_TEST(only_gets)
         ck_assert_msg(str_starts(line, "GET "), "%s", line);
         lines++;
     }
-    ck_assert_uint_ge(lines, 9);
+    ck_assert_uint_ge(lines, runs[_i].info == &cmd_version_info ? 2 : 9);
     cmdrun_done(&r);
     free(s);
 }
 END_TEST
 
-UNIT_MAIN("readonly", UNIT_CASES(only_gets, runs))
+/* What the user may not see is said aloud, and nothing is claimed about it. */
+static const struct {
+    const struct cmd_info *info;
+    const char *args[8];
+    const char *forbid;
+    const char *warns, *says, *never; /* on stderr; on stdout; nowhere there */
+} partial[] = {
+    {&cmd_explain_info,
+     {"pod", "waits"},
+     "/api/v1/nodes",
+     "not allowed to list nodes",
+     "only",
+     "x!"},
+    {&cmd_explain_info,
+     {"pod", "waits", "-ojson"},
+     "/api/v1/nodes",
+     "not allowed to list nodes",
+     "\"incomplete\": true",
+     "x!"},
+    {&cmd_explain_info,
+     {"pod", "waits"},
+     "/apis/karpenter.sh/v1/nodepools",
+     "not allowed to list nodepools",
+     "not allowed to list nodepools",
+     "There is no NodePool"},
+    {&cmd_explain_info,
+     {"pods", "--pending", "-ojson"},
+     "/apis/karpenter.sh/v1/nodepools",
+     "not allowed to list nodepools",
+     "\"incomplete\": true",
+     "there is no NodePool"},
+    {&cmd_simulate_info,
+     {"-ojson"},
+     "/apis/karpenter.sh/v1/nodepools",
+     "not allowed to list nodepools",
+     "\"incomplete\": true",
+     "there is no NodePool"},
+    {&cmd_simulate_info,
+     {NULL},
+     "/api/v1/pods",
+     "not allowed to list pods",
+     "cannot be seen",
+     "No pods wait"},
+    {&cmd_explain_info,
+     {"pods", "--pending"},
+     "/api/v1/pods",
+     "not allowed to list pods",
+     "cannot be seen",
+     "No pods wait"},
+    {&cmd_explain_info,
+     {"pod", "waits"},
+     "/api/v1/nodes",
+     "not allowed to list nodes",
+     "EXISTING NODES   cannot be seen",
+     "looked at"},
+    {&cmd_simulate_info,
+     {NULL},
+     "/apis/karpenter.k8s.aws/v1/ec2nodeclasses",
+     "not allowed to list ec2nodeclasses",
+     "ec2nodeclass/d: cannot be seen",
+     "is not there"},
+    {&cmd_simulate_info,
+     {NULL},
+     "/apis/apps/v1/daemonsets",
+     "not allowed to list daemonsets",
+     "1 on new nodes",
+     "x!"},
+    {&cmd_snapshot_info,
+     {NULL},
+     "/api/v1/persistentvolumes",
+     "not allowed to list persistentvolumes",
+     "name: waits",
+     "x!"},
+    {&cmd_status_info,
+     {"-ojson"},
+     "/api/v1/nodes",
+     "not allowed to list nodes",
+     "\"incomplete\": true",
+     "x!"},
+};
+
+START_TEST(says_what_is_hidden)
+{
+    struct server *s = calloc(1, sizeof(*s));
+    struct cmdrun r;
+    char url[64];
+    server_start(s, partial[_i].forbid, url);
+    cmdrun(partial[_i].info, partial[_i].args, url, &r);
+    server_stop(s);
+    ck_assert_msg(r.rc == 0, "%s", r.err.msg);
+    ck_assert_msg(str_contains(r.said, partial[_i].warns), "%s", r.said);
+    ck_assert_msg(str_contains(r.out, partial[_i].says), "%s", r.out);
+    ck_assert_msg(!str_contains(r.out, partial[_i].never), "%s", r.out);
+    cmdrun_done(&r);
+    free(s);
+}
+END_TEST
+
+/* Nobody answers, or the pod itself cannot be seen. */
+static const struct {
+    const struct cmd_info *info;
+    const char *args[8];
+    const char *forbid; /* NULL: the server is gone */
+    const char *says;
+} failing[] = {
+    {&cmd_explain_info, {"pod", "waits"}, NULL, "127.0.0.1"},
+    {&cmd_simulate_info, {NULL}, NULL, "127.0.0.1"},
+    {&cmd_snapshot_info, {NULL}, NULL, "127.0.0.1"},
+    {&cmd_status_info, {NULL}, NULL, "127.0.0.1"},
+    {&cmd_explain_info, {"pod", "waits"}, "/api/v1/pods", "not allowed to list pods"},
+};
+
+START_TEST(says_why_not)
+{
+    struct server *s = calloc(1, sizeof(*s));
+    struct cmdrun r;
+    char url[64];
+    server_start(s, failing[_i].forbid, url);
+    if (!failing[_i].forbid) {
+        server_stop(s);
+    }
+    cmdrun(failing[_i].info, failing[_i].args, url, &r);
+    if (failing[_i].forbid) {
+        server_stop(s);
+    }
+    ck_assert_int_eq(r.rc, -1);
+    ck_assert_msg(str_contains(r.err.msg, failing[_i].says), "%s", r.err.msg);
+    ck_assert_str_eq(r.out, "");
+    cmdrun_done(&r);
+    free(s);
+}
+END_TEST
+
+UNIT_MAIN("readonly", UNIT_CASES(only_gets, runs), UNIT_CASES(says_what_is_hidden, partial),
+          UNIT_CASES(says_why_not, failing))
