@@ -222,19 +222,29 @@ static bool try_node(struct sched *s, struct sched_class *k, struct sched_ask *a
     return true;
 }
 
-/* The claim at a place of the order has one pod more: behind those that have fewer, or as many and
- * are older. */
+/* Fewest pods first, as Karpenter, which leaves open which of several with as many. Here the
+ * oldest: it was opened for the largest pods, so that large ones come to lie with large ones. Where
+ * there are many on each, the one with the least cpu: such claims end up alike, and none gets a
+ * step of size larger than the others by chance. */
+static bool claim_before(const struct sched_open *x, const struct sched_open *y)
+{
+    int64_t cpu_x = x->requests.v[RES_CPU], cpu_y = y->requests.v[RES_CPU];
+    if (x->n_pods != y->n_pods) {
+        return x->n_pods < y->n_pods;
+    }
+    if (x->n_pods >= SCHED_MANY_PODS && cpu_x != cpu_y) {
+        return cpu_x < cpu_y;
+    }
+    return x->index < y->index;
+}
+
+/* The claim at a place of the order has one pod more. */
 static void reorder(struct sched *s, uint32_t at)
 {
     uint32_t moved = s->order[at];
-    uint32_t pods = s->claims[moved]->n_pods;
-    while (at + 1 < s->n_claims) {
-        uint32_t next = s->order[at + 1];
-        uint32_t theirs = s->claims[next]->n_pods;
-        if (theirs > pods || (theirs == pods && next > moved)) {
-            break;
-        }
-        s->order[at++] = next;
+    for (; at + 1 < s->n_claims && claim_before(s->claims[s->order[at + 1]], s->claims[moved]);
+         at++) {
+        s->order[at] = s->order[at + 1];
     }
     s->order[at] = moved;
 }
@@ -283,13 +293,11 @@ static struct sched_open *open_claim(struct sched *s, struct sched_pool *p)
     return c;
 }
 
-/* The newest claim has one pod, and is the youngest of those. */
 static void order_new(struct sched *s, uint32_t index)
 {
     uint32_t at = s->n_claims - 1;
-    while (at > 0 && s->claims[s->order[at - 1]]->n_pods > s->claims[index]->n_pods) {
+    for (; at > 0 && claim_before(s->claims[index], s->claims[s->order[at - 1]]); at--) {
         s->order[at] = s->order[at - 1];
-        at--;
     }
     s->order[at] = index;
 }

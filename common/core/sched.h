@@ -3,7 +3,8 @@
  *
  * For each pod, by priority, then cpu, memory, age, UID (Karpenter does not look at priority):
  *   1. existing nodes and launching claims, initialized first, then by name: first that takes it;
- *   2. claims opened by this decision, fewest pods first, then by age;
+ *   2. claims opened by this decision, fewest pods first, then by age (of those with many
+ *      pods, least cpu first);
  *   3. a new claim from the pools by weight.
  * A pod that fits nowhere is relaxed step by step, as Karpenter: required node-affinity terms are
  * ORed; then preferred pod affinity, preferred anti-affinity and preferred node affinity are given

@@ -31,6 +31,8 @@
 #define SCHED_UNITS_REFUSE 20
 #define SCHED_UNITS_FINISH 20
 #define SCHED_IDLE_PER_UNIT 256
+/* Claims with so many pods are evened out. */
+#define SCHED_MANY_PODS 16
 /* Instance types tried when room is to be made under a limit. */
 #define SCHED_MAX_ROOM_TRIES 8
 #define SCHED_MAX_ROOM_TYPES 256
@@ -210,7 +212,7 @@ struct sched {
     uint32_t n_pools;
     struct sched_open **claims;
     uint32_t n_claims, claims_cap;
-    uint32_t *order; /* claim numbers, fewest pods first, then age */
+    uint32_t *order; /* claim numbers, fewest pods first, see claim_before */
     uint32_t order_cap;
     bool any_prefer_taint;
     struct sched_trace *trace; /* NULL: nobody asks */
