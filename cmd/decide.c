@@ -220,8 +220,13 @@ static void offer_all(const struct decider *d, struct decide_market *m, const st
     for (uint32_t i = 0; i < catalog_n_types(m->catalog); i++) {
         const char *name = sym_str(d->w->syms, catalog_type_name(m->catalog, i));
         const struct ec2_fact *f = fact_of(d, name);
-        if (f && ec2_compatible(f, ec) && has_image(d, m->cls, catalog_labels(m->catalog, i))) {
+        if (!f || !ec2_compatible(f, ec)) {
+            continue;
+        }
+        if (has_image(d, m->cls, catalog_labels(m->catalog, i))) {
             offer(d, m, i, f);
+        } else {
+            offerings_set_no_image(m->offerings, i);
         }
     }
 }

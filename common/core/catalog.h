@@ -125,6 +125,9 @@ void offerings_set_price(struct offerings *o, uint32_t type, uint32_t zone, enum
 /* Sold out (or back again). */
 void offerings_set_available(struct offerings *o, uint32_t type, uint32_t zone,
                              enum capacity_type ct, bool available);
+/* No image of the node class runs on the type: why it is not offered anywhere. */
+void offerings_set_no_image(struct offerings *o, uint32_t type);
+bool offerings_no_image(const struct offerings *o, uint32_t type);
 int64_t offerings_price(const struct offerings *o, uint32_t type, uint32_t zone,
                         enum capacity_type ct);
 /* Priced and not sold out. */

@@ -17,6 +17,7 @@ struct offerings {
     int64_t *price, *ask;
     uint64_t *available; /* by capacity type, zone: bits over types */
     uint64_t *sold_out;
+    uint64_t *no_image; /* bits over types */
 };
 
 static size_t cells_n(const struct offerings *o)
@@ -61,6 +62,7 @@ static struct offerings *make(uint32_t n_types, uint32_t words, uint32_t n_zones
     o->ask = ARENA_NEW_N(&o->mem, int64_t, cells_n(o));
     o->available = ARENA_NEW_N(&o->mem, uint64_t, bits_n(o));
     o->sold_out = ARENA_NEW_N(&o->mem, uint64_t, bits_n(o));
+    o->no_image = ARENA_NEW_N(&o->mem, uint64_t, words);
     return o;
 }
 
@@ -82,6 +84,7 @@ struct offerings *offerings_copy(const struct offerings *o)
     memcpy(copy->ask, o->ask, cells_n(o) * sizeof(*o->ask));
     memcpy(copy->available, o->available, bits_n(o) * sizeof(*o->available));
     memcpy(copy->sold_out, o->sold_out, bits_n(o) * sizeof(*o->sold_out));
+    memcpy(copy->no_image, o->no_image, o->words * sizeof(*o->no_image));
     return copy;
 }
 
@@ -138,6 +141,18 @@ void offerings_set_available(struct offerings *o, uint32_t type, uint32_t zone,
         bits_set(o->sold_out + bits_of(o, zone, ct), type);
     }
     refresh(o, type, zone, ct);
+}
+
+void offerings_set_no_image(struct offerings *o, uint32_t type)
+{
+    check_place(o, type, 0, CT_SPOT);
+    bits_set(o->no_image, type);
+}
+
+bool offerings_no_image(const struct offerings *o, uint32_t type)
+{
+    check_place(o, type, 0, CT_SPOT);
+    return bits_test(o->no_image, type);
 }
 
 int64_t offerings_price(const struct offerings *o, uint32_t type, uint32_t zone,
