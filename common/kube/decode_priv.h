@@ -8,6 +8,7 @@
 #ifndef KARP_KUBE_DECODE_PRIV_H
 #define KARP_KUBE_DECODE_PRIV_H
 
+#include "admit.h"
 #include "common/base/buf.h"
 #include "common/base/map.h"
 #include "decode.h"
@@ -22,6 +23,7 @@ struct decoder {
     struct map
         *classes; /* canonical text to struct pod_class, not owned: classes count their users */
     uint64_t serial;
+    struct admission *admission;
 };
 
 enum decode_meta_flags { META_LABELS = 1, META_POD_ANNOTATIONS = 2 };
