@@ -383,8 +383,9 @@ static int add_pools(struct decider *d, struct snapshot_in *in)
 
 /* ---- the decision ---------------------------------------------------------------------------- */
 
-static int options_of(const struct cmd_opts *o, struct sched_options *ret, struct err *reterr)
+static int options_of(const struct decider *d, struct sched_options *ret, struct err *reterr)
 {
+    const struct cmd_opts *o = d->c->o;
     sched_options_default(ret);
     ret->max_units = DECIDE_MAX_UNITS;
     ret->record_reasons = true;
@@ -401,6 +402,10 @@ static int options_of(const struct cmd_opts *o, struct sched_options *ret, struc
                        "invalid argument \"%s\" for \"--max-share\" flag: must be a share from 1%% "
                        "to 100%%",
                        o->max_share);
+    }
+    if (decode_scheduler_config(d->w->decoder, d->a, o->scheduler_config, &ret->default_spreads,
+                                &ret->n_default_spreads, reterr) != 0) {
+        return err_wrap(reterr, "invalid argument for \"--scheduler-config\" flag");
     }
     return 0;
 }
@@ -459,7 +464,7 @@ static int build(struct decider *d)
         return -1;
     }
     struct sched_options options;
-    if (options_of(d->c->o, &options, d->err) != 0) {
+    if (options_of(d, &options, d->err) != 0) {
         return -1;
     }
     add_rest(w, &in); /* bound are all, whoever is to be placed */

@@ -42,6 +42,10 @@ struct sched_options {
     uint32_t max_types; /* instance types kept per claim in the NodeClaim (600) */
     /* Share of one workload's replicas per node where the pool does not say; 0 = any. */
     uint32_t max_share_permyriad;
+    /* For pods without spread constraints of their own (--scheduler-config); selectors are not set.
+     */
+    const struct spread *default_spreads;
+    uint32_t n_default_spreads;
     bool record_reasons; /* fill sched_refusal; without, only pod-level codes are there */
 };
 void sched_options_default(struct sched_options *o);

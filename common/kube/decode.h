@@ -80,6 +80,15 @@ struct namespace *decode_namespace(struct decoder *d, const json_t *o, struct er
 void decode_namespace_free(struct namespace *n);
 
 /*
+ * The spread constraints of pods that declare none, from the text of --scheduler-config: YAML or
+ * JSON {podTopologySpread: {defaultConstraints: [...]}}, read strictly; "" and NULL give none.
+ * Without selectors: whose pods they are about follows from the owner (core/sched_topo.h).
+ */
+#define DECODE_DEFAULT_SPREADS_MAX 32u
+int decode_scheduler_config(struct decoder *d, struct arena *a, const char *text,
+                            const struct spread **ret, uint32_t *ret_n, struct err *reterr);
+
+/*
  * Effective requests of a pod as kube-scheduler counts them: per resource
  * max(sum of containers + restartable init containers, the dearest moment of initialization), pod
  * level resources in place of the sum where given, overhead on top, an in-place resize at the

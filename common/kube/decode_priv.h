@@ -86,6 +86,8 @@ int decode_class_ref_of(struct arena *a, const json_t *o, struct class_ref *ret,
 /* Spread constraints and pod affinity of the spec. */
 int decode_topology(struct decoder *d, struct arena *a, struct pod_class *c, const json_t *spec,
                     struct err *reterr);
+/* One topologySpreadConstraint. */
+struct spread decode_spread(struct decoder *d, struct arena *a, const json_t *o);
 /* Their part of the class's canonical text; nothing if it has none. */
 void decode_topology_key(struct buf *b, const struct symtab *t, const struct pod_class *c);
 /* A string with its length before it, so that no two lists of strings have one text. */
