@@ -18,6 +18,8 @@ struct offerings {
     uint64_t *available; /* by capacity type, zone: bits over types */
     uint64_t *sold_out;
     uint64_t *no_image; /* bits over types */
+    struct reservation *reservations;
+    uint32_t n_reservations, cap_reservations;
 };
 
 static size_t cells_n(const struct offerings *o)
@@ -85,6 +87,9 @@ struct offerings *offerings_copy(const struct offerings *o)
     memcpy(copy->available, o->available, bits_n(o) * sizeof(*o->available));
     memcpy(copy->sold_out, o->sold_out, bits_n(o) * sizeof(*o->sold_out));
     memcpy(copy->no_image, o->no_image, o->words * sizeof(*o->no_image));
+    copy->reservations =
+        arena_memdup(&copy->mem, o->reservations, o->n_reservations * sizeof(*o->reservations));
+    copy->n_reservations = copy->cap_reservations = o->n_reservations;
     return copy;
 }
 
@@ -167,6 +172,27 @@ bool offerings_available(const struct offerings *o, uint32_t type, uint32_t zone
 {
     check_place(o, type, zone, ct);
     return bits_test(o->available + bits_of(o, zone, ct), type);
+}
+
+bool offerings_add_reservation(struct offerings *o, const struct reservation *r)
+{
+    check_place(o, r->type, r->zone, CT_RESERVED);
+    if (o->n_reservations >= OFFERINGS_MAX_RESERVATIONS) {
+        return false;
+    }
+    ARENA_GROW(&o->mem, o->reservations, o->n_reservations, o->cap_reservations);
+    o->reservations[o->n_reservations++] = *r;
+    int64_t now = offerings_price(o, r->type, r->zone, CT_RESERVED);
+    if (r->count > 0 && (now == PRICE_UNKNOWN || r->price_pusd_h < now)) {
+        offerings_set_price(o, r->type, r->zone, CT_RESERVED, r->price_pusd_h);
+    }
+    return true;
+}
+
+const struct reservation *offerings_reservations(const struct offerings *o, uint32_t *ret_n)
+{
+    *ret_n = o->n_reservations;
+    return o->reservations;
 }
 
 /* ---- masks -------------------------------------------------------------------------------------

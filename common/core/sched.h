@@ -15,8 +15,8 @@
  * shapes claims that must be opened anyway, but opens none by itself. Static pools are left out.
  *
  * Rules about other pods (spread, affinity and its inverse, shares): sched_topo.h. Volumes:
- * volume.h, sched_volume.c. Reserved capacity is a capacity type like others: how many instances a
- * reservation still has is not counted here.
+ * volume.h, sched_volume.c. A new claim is for reserved capacity where a reservation (catalog.h)
+ * has a unit for it, and is then for that reservation alone; no more claims than it has units.
  *
  * Limits: a new claim takes the largest capacity among its types from the pool's limit; if that
  * would make another pod of this pass unplaceable, types are cut: those that hold the reservation
@@ -56,8 +56,9 @@ struct sched_claim {
     const uint32_t *types; /* catalog numbers, cheapest first */
     uint32_t n_types;
     struct offer_mask offer;
-    struct resources requests;        /* of its pods plus the least daemon overhead */
-    struct resources daemon_overhead; /* of the first type */
+    const struct reservation *reservation; /* NULL: not reserved capacity */
+    struct resources requests;             /* of its pods plus the least daemon overhead */
+    struct resources daemon_overhead;      /* of the first type */
     const struct pod *const *pods;
     uint32_t n_pods;
     int64_t price_pusd_h; /* cheapest offering of the first type */

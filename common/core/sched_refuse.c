@@ -108,7 +108,8 @@ static void types(struct attempt *at, struct reason *r)
         reqs = reqset_add(s->a, s->syms, &reqs, reqset_get(want, keys[i]));
         template_narrow(tm->catalog, s->syms, reqset_get(&reqs, keys[i]), left);
         struct offer_mask m = offerings_mask(tm->catalog, s->syms, &reqs);
-        if (!bits_any(left, words) || m.zones == 0 || m.cts == 0) {
+        bool reservation = sched_reserve_key(keys[i]) && !req_negative(reqset_get(&reqs, keys[i]));
+        if (reservation || !bits_any(left, words) || m.zones == 0 || m.cts == 0) {
             requirement(at, &tm->reqs, keys[i], false, r);
             return;
         }
@@ -279,6 +280,9 @@ static void offering(struct attempt *at, struct reason *r)
         return;
     }
     code(r, REASON_Offering);
+    if (at->t.offer.cts == 0) {
+        r->text = "no capacity reservation has an instance left";
+    }
     r->count = bits_count(at->t.types, words);
     for (int i = bits_next(at->t.types, words, 0); i >= 0;
          i = bits_next(at->t.types, words, (uint32_t)i + 1)) {
