@@ -5,6 +5,8 @@
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
 #include "common/core/catalog.h"
+#include "common/core/labels.h"
+#include "common/kube/decode.h"
 
 #include <stddef.h>
 
@@ -89,6 +91,19 @@ static int parse_min_values(struct agent_options *o, const char *value, struct e
     }
     o->min_values = (enum min_values_policy)i;
     return 0;
+}
+
+static int parse_scheduler_config(struct agent_options *o, const char *value, struct err *reterr)
+{
+    struct symtab *t = labels_symtab_new();
+    struct decoder *d = decoder_new(t);
+    const struct spread *v;
+    uint32_t n;
+    int rc = decode_scheduler_config(d, &o->mem, value, &v, &n, reterr);
+    decoder_free(d);
+    symtab_free(t);
+    o->scheduler_config = arena_strdup(&o->mem, value);
+    return rc;
 }
 
 static int parse_log_level(struct agent_options *o, const char *value, struct err *reterr)
@@ -243,8 +258,10 @@ static const struct option options[] = {
      "accepted; the log goes to standard output", NULL},
     {"ignore-dra-requests", "IGNORE_DRA_REQUESTS", OPT_IGNORED, 0, NULL, 0, 0,
      "accepted; pods with resource claims are refused with that reason", NULL},
-    {"scheduler-config", "SCHEDULER_CONFIG", OPT_IGNORED, 0, NULL, 0, 0,
-     "accepted; default spread constraints are not injected", NULL},
+    {"scheduler-config", "SCHEDULER_CONFIG", OPT_SPECIAL, 0, "", 0, 0,
+     "YAML or JSON {podTopologySpread: {defaultConstraints: [...]}}: spread constraints of pods "
+     "that declare none",
+     parse_scheduler_config},
 };
 
 static int set_number(struct agent_options *o, const struct option *opt, const char *value,

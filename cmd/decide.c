@@ -221,8 +221,13 @@ static void offer_all(const struct decider *d, struct decide_market *m, const st
     for (uint32_t i = 0; i < catalog_n_types(m->catalog); i++) {
         const char *name = sym_str(d->w->syms, catalog_type_name(m->catalog, i));
         const struct ec2_fact *f = fact_of(d, name);
-        if (f && ec2_compatible(f, ec) && has_image(d, m->cls, catalog_labels(m->catalog, i))) {
+        if (!f || !ec2_compatible(f, ec)) {
+            continue;
+        }
+        if (has_image(d, m->cls, catalog_labels(m->catalog, i))) {
             offer(d, m, i, f);
+        } else {
+            offerings_set_no_image(m->offerings, i);
         }
     }
 }
@@ -379,8 +384,9 @@ static int add_pools(struct decider *d, struct snapshot_in *in)
 
 /* ---- the decision ---------------------------------------------------------------------------- */
 
-static int options_of(const struct cmd_opts *o, struct sched_options *ret, struct err *reterr)
+static int options_of(const struct decider *d, struct sched_options *ret, struct err *reterr)
 {
+    const struct cmd_opts *o = d->c->o;
     sched_options_default(ret);
     ret->max_units = DECIDE_MAX_UNITS;
     ret->record_reasons = true;
@@ -397,6 +403,10 @@ static int options_of(const struct cmd_opts *o, struct sched_options *ret, struc
                        "invalid argument \"%s\" for \"--max-share\" flag: must be a share from 1%% "
                        "to 100%%",
                        o->max_share);
+    }
+    if (decode_scheduler_config(d->w->decoder, d->a, o->scheduler_config, &ret->default_spreads,
+                                &ret->n_default_spreads, reterr) != 0) {
+        return err_wrap(reterr, "invalid argument for \"--scheduler-config\" flag");
     }
     return 0;
 }
@@ -455,7 +465,7 @@ static int build(struct decider *d)
         return -1;
     }
     struct sched_options options;
-    if (options_of(d->c->o, &options, d->err) != 0) {
+    if (options_of(d, &options, d->err) != 0) {
         return -1;
     }
     add_rest(w, &in); /* bound are all, whoever is to be placed */

@@ -194,6 +194,9 @@ bool objects_kind(const char *word, enum kube_kind *ret)
         {"rs", KIND_REPLICA_SET},
         {"sts", KIND_STATEFUL_SET},
         {"pdb", KIND_POD_DISRUPTION_BUDGET},
+        {"limits", KIND_LIMIT_RANGE},
+        {"quota", KIND_RESOURCE_QUOTA},
+        {"pc", KIND_PRIORITY_CLASS},
         {"ec2nc", KIND_EC2_NODE_CLASS},
         {"dreq", KIND_DISRUPTION_REQUEST},
     };

@@ -81,6 +81,7 @@ struct cmd_opts {
     bool no_prices;
     /* decisions, as the agent's flags of the same name */
     const char *feature_gates, *preference_policy, *min_values_policy;
+    const char *scheduler_config;
     const char *approval, *placement, *budget_timezone, *min_saving, *rebalance, *expiration;
     const char *repair_threshold, *max_share;
     bool return_to_weight;

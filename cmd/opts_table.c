@@ -80,6 +80,8 @@ static const struct opt decision[] = {
      "What preferences count for"},
     {"min-values-policy", 0, OPT_TEXT, AT(min_values_policy), "POLICY", "Strict|BestEffort",
      "What minValues count for"},
+    {"scheduler-config", 0, OPT_TEXT, AT(scheduler_config), "YAML", NULL,
+     "Spread constraints of pods that declare none"},
     {"approval", 0, OPT_TEXT, AT(approval), "WHAT", NULL, "As karp.dev/disruption-approval"},
     {"placement", 0, OPT_TEXT, AT(placement), "HOW", "Compatible|Cheapest",
      "As karp.dev/placement"},

@@ -12,6 +12,7 @@ struct offer {
     enum capacity_type ct;
     int64_t price_pusd_h;
     bool available;
+    struct reservation in; /* of reserved ones with an id; type and zone are still missing */
 };
 
 struct full_type {
@@ -167,6 +168,12 @@ static int read_offer(struct reader *r, const json_t *o, struct offer *ret)
             ret->zone = arena_strdup(r->a, value);
         } else if (value && str_eq(key, sym_str(r->t, L_CAPACITY_TYPE))) {
             ret->ct = capacity_type_of(sym_intern(r->t, value));
+        } else if (value && str_eq(key, sym_str(r->t, L_RESERVATION_ID))) {
+            ret->in.id = sym_intern(r->t, value);
+        } else if (value && str_eq(key, sym_str(r->t, L_RESERVATION_TYPE))) {
+            ret->in.kind = sym_intern(r->t, value);
+        } else if (value && str_eq(key, sym_str(r->t, L_RESERVATION_INTERRUPTIBLE))) {
+            ret->in.interruptible = str_eq(value, "true");
         }
     }
     if (!ret->zone || ret->ct == CT_COUNT) {
@@ -175,6 +182,10 @@ static int read_offer(struct reader *r, const json_t *o, struct offer *ret)
     if (!money_read(json_object_get(o, "price"), &ret->price_pusd_h)) {
         return err_set(r->err, ERR_INVALID, "price: not an amount of dollars");
     }
+    int64_t units = jsonx_int(o, "reservationCapacity", 0);
+    ret->in.count = !ret->available || units < 0 ? 0
+                    : units > INT32_MAX          ? INT32_MAX
+                                                 : (uint32_t)units;
     return add_zone(r, ret->zone);
 }
 
@@ -237,7 +248,16 @@ static int zone_at(const struct reader *r, const char *zone)
     return -1;
 }
 
-static void fill_offerings(const struct reader *r, struct types *ret)
+static bool fill_reservation(struct types *ret, const struct offer *f, uint32_t type, uint32_t zone)
+{
+    struct reservation one = f->in;
+    one.type = type;
+    one.zone = zone;
+    one.price_pusd_h = f->price_pusd_h;
+    return offerings_add_reservation(ret->offerings, &one);
+}
+
+static int fill_offerings(const struct reader *r, struct types *ret)
 {
     ret->offerings = offerings_new(ret->catalog);
     for (uint32_t i = 0; i < r->n; i++) {
@@ -245,10 +265,18 @@ static void fill_offerings(const struct reader *r, struct types *ret)
         for (uint32_t k = 0; type >= 0 && k < r->full[i].n_offers; k++) {
             const struct offer *f = &r->full[i].offers[k];
             uint32_t zone = (uint32_t)zone_at(r, f->zone);
+            if (f->ct == CT_RESERVED && f->in.id != SYM_NONE) {
+                if (!fill_reservation(ret, f, (uint32_t)type, zone)) {
+                    return err_set(r->err, ERR_LIMIT, "more than %d capacity reservations",
+                                   OFFERINGS_MAX_RESERVATIONS);
+                }
+                continue;
+            }
             offerings_set_price(ret->offerings, (uint32_t)type, zone, f->ct, f->price_pusd_h);
             offerings_set_available(ret->offerings, (uint32_t)type, zone, f->ct, f->available);
         }
     }
+    return 0;
 }
 
 int types_read_full(struct symtab *t, const json_t *list, const char *path,
@@ -277,6 +305,5 @@ int types_read_full(struct symtab *t, const json_t *list, const char *path,
     if (!ret->catalog) {
         return err_wrap(reterr, "%s", path);
     }
-    fill_offerings(&r, ret);
-    return 0;
+    return fill_offerings(&r, ret) == 0 ? 0 : err_wrap(reterr, "%s", path);
 }

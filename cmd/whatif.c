@@ -39,7 +39,8 @@ uint64_t whatif_kinds(const struct cmd_opts *o)
 {
     uint64_t workloads = GATHER(KIND_DEPLOYMENT) | GATHER(KIND_STATEFUL_SET) |
                          GATHER(KIND_REPLICA_SET) | GATHER(KIND_JOB);
-    return o->scales.n || o->sets.n ? workloads : 0;
+    uint64_t admission = GATHER(KIND_PRIORITY_CLASS) | GATHER(KIND_RESOURCE_QUOTA);
+    return (o->scales.n || o->sets.n ? workloads : 0) | (whatif_any(o) ? admission : 0);
 }
 
 static void touch(struct whatif *x, const struct object *o, int64_t n)
@@ -250,15 +251,18 @@ static int scale_one(struct whatif *x, const char *text)
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-static void scale_all(struct whatif *x)
+static void scale_all(struct whatif *x, bool aloud)
 {
     struct session *s = x->s;
     for (size_t i = 0; i < x->n; i++) {
         const struct touched *t = &x->v[i];
         const struct object *w = objects_find(s->keep, t->kind, t->ns, t->name);
         if (w) {
-            workload_scale(s->keep, &s->a, w, t->n >= 0 ? t->n : workload_wants(t->kind, w->o),
-                           s->w.now_ns);
+            int64_t n = t->n >= 0 ? t->n : workload_wants(t->kind, w->o);
+            const char *why = workload_scale(s->keep, &s->a, s->w.decoder, w, n, s->w.now_ns);
+            if (why && aloud) {
+                cmd_warn(s->c, "%s", why);
+            }
         }
     }
 }
@@ -283,7 +287,7 @@ int whatif_apply(struct session *s, bool with_sets, struct err *reterr)
             return -1;
         }
     }
-    scale_all(&x);
+    scale_all(&x, with_sets);
     for (size_t i = 0; with_sets && i < o->sets.n; i++) {
         if (later[i] && set_one(&x, o->sets.v[i], NULL) != 0) {
             return -1;

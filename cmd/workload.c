@@ -4,6 +4,7 @@
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
+#include "quota.h"
 
 bool workload_is(enum kube_kind k)
 {
@@ -259,8 +260,41 @@ static json_t *owners_like(const struct objects *s, const struct object *w, cons
     return refs ? json_deep_copy(refs) : owner_of(w);
 }
 
-void workload_scale(struct objects *s, struct arena *a, const struct object *w, int64_t n,
-                    int64_t now_ns)
+/* Completes the pod's spec as the API server would with the objects that there are. */
+static void admit(const struct objects *s, const char *ns, json_t *pod)
+{
+    struct admission *all = admission_new();
+    for (size_t i = 0; i < objects_n(s); i++) {
+        admission_put(all, objects_at(s, i)->kind, objects_at(s, i)->o);
+    }
+    admission_apply(all, ns, json_object_get(pod, "spec"));
+    admission_free(all);
+}
+
+/* Returns how many of so many could be made. */
+static int64_t add_pods(struct objects *s, struct quota *q, const json_t *like, const char *ns,
+                        const char *base, int64_t missing, const char **ret_why)
+{
+    int64_t made = 0;
+    *ret_why = NULL;
+    for (int64_t k = 0; made < missing; k++) {
+        char name[512];
+        (void)snprintf(name, sizeof(name), "%s-%lld", base, (long long)k);
+        if (objects_find(s, KIND_POD, ns, name)) {
+            continue;
+        }
+        *ret_why = quota_take(q, like);
+        if (*ret_why) {
+            break;
+        }
+        add_pod(s, like, ns, name);
+        made++;
+    }
+    return made;
+}
+
+const char *workload_scale(struct objects *s, struct arena *a, struct decoder *d,
+                           const struct object *w, int64_t n, int64_t now_ns)
 {
     size_t have;
     const struct member *m = members(s, a, w, &have);
@@ -268,18 +302,17 @@ void workload_scale(struct objects *s, struct arena *a, const struct object *w, 
         objects_del(s, KIND_POD, m[i - 1].ns, m[i - 1].name);
     }
     if ((int64_t)have >= n) {
-        return;
+        return NULL;
     }
     /* w itself may move while pods are added. */
     const char *ns = arena_strdup(a, w->ns), *base = arena_strdup(a, w->name);
     json_t *like = pod_template(w, owners_like(s, w, m, have), now_ns);
-    for (int64_t k = 0, missing = n - (int64_t)have; missing > 0; k++) {
-        char name[512];
-        (void)snprintf(name, sizeof(name), "%s-%lld", base, (long long)k);
-        if (!objects_find(s, KIND_POD, ns, name)) {
-            add_pod(s, like, ns, name);
-            missing--;
-        }
-    }
+    const char *kind = kube_kind(w->kind)->kind, *why;
+    admit(s, ns, like);
+    int64_t missing = n - (int64_t)have;
+    int64_t made = add_pods(s, quota_new(a, d, s, ns), like, ns, base, missing, &why);
     json_decref(like);
+    return why ? arena_printf(a, "%s lets in %lld of %lld new pods of %s %s/%s", why,
+                              (long long)made, (long long)missing, kind, ns, base)
+               : NULL;
 }

@@ -6,15 +6,17 @@
  * matchLabels it carries. Pods that are over or on their way out do not count.
  *
  * New pods are made of the workload's template and named <workload>-<n>, n from 0 on, names that
- * exist passed over. Requests that only a limit names are that limit, as the API server fills them
- * in. Those of a Deployment are marked with the pod-template-hash of its ReplicaSet. A
- * StatefulSet's claim templates become volumes of the pod's own. Scaling down takes made or
- * numbered pods by falling number, then the others, youngest first.
+ * exist passed over. What the API server fills in (limits that stand for requests, kube/admit.h) is
+ * filled in, and no more pods are made than ResourceQuotas let in (quota.h). Those of a Deployment
+ * are marked with the pod-template-hash of its ReplicaSet. A StatefulSet's claim templates become
+ * volumes of the pod's own. Scaling down takes made or numbered pods by falling number, then the
+ * others, youngest first.
  */
 #ifndef KARP_CMD_WORKLOAD_H
 #define KARP_CMD_WORKLOAD_H
 
 #include "common/base/arena.h"
+#include "common/kube/decode.h"
 #include "objects.h"
 
 #define WORKLOAD_PODS_MAX 200000
@@ -22,8 +24,9 @@
 bool workload_is(enum kube_kind k); /* Deployment, StatefulSet, ReplicaSet, Job */
 /* How many pods the object itself asks for. */
 int64_t workload_wants(enum kube_kind k, const json_t *o);
-/* n: 0 to WORKLOAD_PODS_MAX. */
-void workload_scale(struct objects *s, struct arena *a, const struct object *w, int64_t n,
-                    int64_t now_ns);
+/* n: 0 to WORKLOAD_PODS_MAX. NULL, or why there are fewer (arena): "resourcequota a: pods 5 lets in
+ * 2 of 7 new pods of Deployment shop/api". */
+const char *workload_scale(struct objects *s, struct arena *a, struct decoder *d,
+                           const struct object *w, int64_t n, int64_t now_ns);
 
 #endif

@@ -86,6 +86,9 @@ void world_done(struct world *w)
 
 void world_forget(struct world *w, enum kube_kind k)
 {
+    if (k == KIND_LIMIT_RANGE || k == KIND_RUNTIME_CLASS) {
+        admission_forget(decoder_admission(w->decoder), k);
+    }
     AUTO_FREE char *prefix = xasprintf("%s/", kube_kind(k)->kind);
     for (MAP_EACH(w->index, e)) {
         if (str_starts(map_key(e), prefix)) {
@@ -286,6 +289,10 @@ static void *decode_object(struct world *w, enum kube_kind k, const json_t *o, s
         return decode_storage_class(w->decoder, o, err);
     case KIND_CSI_NODE:
         return decode_csi_node(w->decoder, o, err);
+    case KIND_LIMIT_RANGE:
+    case KIND_RUNTIME_CLASS:
+        admission_put(decoder_admission(w->decoder), k, o);
+        return NULL;
     case KIND_LEASE:
         return str_eq(jsonx_str(o, "metadata.name"), WORLD_LEASE) ? read_lease(w, o) : NULL;
     case KIND_DISRUPTION_REQUEST:
@@ -472,8 +479,24 @@ static int malformed_cmp(const void *x, const void *y)
     return c ? c : str_cmp(a->message, b->message);
 }
 
+/* Templates are completed with objects that may have come after them. */
+static void readmit(struct world *w)
+{
+    struct world_list *l = &w->lists[KIND_DAEMON_SET];
+    for (size_t i = 0; i < l->n; i++) {
+        const struct daemonset *ds = l->v[i];
+        bool any = admission_any(decoder_admission(w->decoder), ds->m.ns);
+        struct daemonset *now = any ? decode_daemonset_again(w->decoder, ds) : NULL;
+        if (now) {
+            object_free(w, KIND_DAEMON_SET, l->v[i]);
+            l->v[i] = now;
+        }
+    }
+}
+
 void world_finish(struct world *w)
 {
+    readmit(w);
     static int (*const orders[KIND_COUNT])(const void *, const void *) = {
         [KIND_POD] = pod_cmp,
         [KIND_NODE] = node_cmp,

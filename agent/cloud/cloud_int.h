@@ -218,6 +218,7 @@ struct market {
     struct arena mem;       /* of what follows */
     struct ec2_class ec;
     const int *facts;          /* per type of the catalog: its number in ec2_facts */
+    const bool *fits;          /* per type: the class's other fields allow it */
     const char *const *images; /* per type: id of its image; NULL: there is none, or the class
                                 * cannot run on it */
     const struct market_subnet *subnets;

@@ -195,12 +195,15 @@ static void put_types(struct market *m, const struct symtab *t, const struct nod
     uint32_t n = catalog_n_types(m->catalog);
     int *facts = ARENA_NEW_N(&m->mem, int, n);
     const char **images = ARENA_NEW_N(&m->mem, const char *, n);
+    bool *fits = ARENA_NEW_N(&m->mem, bool, n);
     for (uint32_t i = 0; i < n; i++) {
         facts[i] = ec2_find_fact(sym_str(t, catalog_type_name(m->catalog, i)));
-        if (spec_type_fits(spec, &m->ec, &ec2_facts[facts[i]])) {
+        fits[i] = spec_type_fits(spec, &m->ec, &ec2_facts[facts[i]]);
+        if (fits[i]) {
             images[i] = image_of(m, t, cls, i);
         }
     }
+    m->fits = fits;
     m->facts = facts;
     m->images = images;
 }
@@ -281,6 +284,16 @@ static void sell_out(const struct market *m, struct offerings *o, const struct s
     }
 }
 
+/* What the class's other fields allow, but no image of it runs on. */
+static void put_no_image(const struct market *m, struct offerings *o)
+{
+    for (uint32_t t = 0; t < catalog_n_types(m->catalog); t++) {
+        if (m->fits[t] && !m->images[t]) {
+            offerings_set_no_image(o, t);
+        }
+    }
+}
+
 static void put_stock(const struct cloud *c, const struct market *m, struct offerings *o)
 {
     for (MAP_EACH(c->facts.stock, e)) {
@@ -308,6 +321,7 @@ static void bring_up_to_date(struct cloud *c, struct market *m)
         return;
     }
     struct offerings *o = offerings_new(m->catalog), *before = m->offerings;
+    put_no_image(m, o);
     put_prices(c, m, o);
     put_stock(c, m, o);
     offerings_set_generation(o, ++c->generation);

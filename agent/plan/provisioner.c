@@ -14,6 +14,7 @@
 #include "common/base/map.h"
 #include "common/base/str.h"
 #include "common/core/sched.h"
+#include "common/kube/decode.h"
 #include "order.h"
 #include "poolgate.h"
 #include "provision_report.h"
@@ -320,6 +321,8 @@ static void begin(struct provisioner *p)
     o.max_types = PROVISION_TYPES_MAX;
     o.max_share_permyriad = p->rt->opt->max_share_permyriad;
     o.record_reasons = true;
+    (void)decode_scheduler_config(p->rt->decoder, &p->mem, p->rt->opt->scheduler_config,
+                                  &o.default_spreads, &o.n_default_spreads, NULL);
     p->sched = sched_begin(&p->mem, &p->snap, &o);
     /* The snapshot has taken this turn's time. */
     timer_set(&p->rt->timers, &p->slice, now_of(p), slice, p);

@@ -47,6 +47,8 @@ static const struct kind_row {
     [STORE_PV] = {"PersistentVolume", KIND_PERSISTENT_VOLUME, false, STORE_MAX_PODS},
     [STORE_STORAGE_CLASS] = {"StorageClass", KIND_STORAGE_CLASS, false, STORE_MAX_OBJECTS},
     [STORE_CSI_NODE] = {"CSINode", KIND_CSI_NODE, false, STORE_MAX_OBJECTS},
+    [STORE_LIMIT_RANGE] = {"LimitRange", KIND_LIMIT_RANGE, true, STORE_MAX_OBJECTS},
+    [STORE_RUNTIME_CLASS] = {"RuntimeClass", KIND_RUNTIME_CLASS, false, STORE_MAX_OBJECTS},
 };
 
 static void *decode(struct decoder *d, enum store_kind kind, const json_t *o, struct err *reterr)
@@ -74,6 +76,9 @@ static void *decode(struct decoder *d, enum store_kind kind, const json_t *o, st
         return decode_storage_class(d, o, reterr);
     case STORE_CSI_NODE:
         return decode_csi_node(d, o, reterr);
+    case STORE_LIMIT_RANGE: /* the decoder's admission has the rest, see put */
+    case STORE_RUNTIME_CLASS:
+        return decode_namespace(d, o, reterr);
     case STORE_KINDS:
         break;
     }
@@ -102,6 +107,8 @@ static void object_free(struct decoder *d, enum store_kind kind, void *object)
         decode_daemonset_free(d, object);
         break;
     case STORE_NAMESPACE:
+    case STORE_LIMIT_RANGE:
+    case STORE_RUNTIME_CLASS:
         decode_namespace_free(object);
         break;
     case STORE_PVC:
@@ -185,6 +192,26 @@ static void skip(struct kind_store *k, const char *key, const struct err *why)
               key ? key : "", "error", why->msg);
 }
 
+/* Templates of DaemonSets are completed with what has changed under key. */
+static void readmit(struct kind_store *changed, const char *key)
+{
+    struct kind_store *k = &changed->s->kinds[STORE_DAEMONSET];
+    size_t n = changed->kind == STORE_LIMIT_RANGE ? strcspn(key, "/") + 1 : 0;
+    for (MAP_EACH(k->objects, e)) {
+        struct daemonset *now = strncmp(map_key(e), key, n) == 0
+                                    ? decode_daemonset_again(k->s->rt->decoder, map_value(e))
+                                    : NULL;
+        if (now) {
+            change(k, map_key(e), map_put(k->objects, map_key(e), now, NULL), now);
+        }
+    }
+}
+
+static bool admits(const struct kind_store *k)
+{
+    return k->kind == STORE_LIMIT_RANGE || k->kind == STORE_RUNTIME_CLASS;
+}
+
 static void put(struct kind_store *k, const char *key, const json_t *object)
 {
     struct err err = ERR_INIT;
@@ -205,6 +232,10 @@ static void put(struct kind_store *k, const char *key, const json_t *object)
         return;
     }
     change(k, key, before, now);
+    if (admits(k)) {
+        admission_put(decoder_admission(k->s->rt->decoder), kind_rows[k->kind].kube, object);
+        readmit(k, key);
+    }
 }
 
 static void remember_gone(struct kind_store *k, const char *key, int64_t rv)
@@ -231,6 +262,10 @@ static void drop(struct kind_store *k, const char *key)
     void *before = map_del(k->objects, key);
     if (before) {
         change(k, key, before, NULL);
+    }
+    if (before && admits(k)) {
+        admission_drop(decoder_admission(k->s->rt->decoder), kind_rows[k->kind].kube, key);
+        readmit(k, key);
     }
 }
 

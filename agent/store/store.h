@@ -3,7 +3,7 @@
  *
  * One reflector per kind (Pod, Node, NodeClaim, NodePool, EC2NodeClass, DaemonSet; and what
  * placing looks at beside them: Namespace, PersistentVolumeClaim, PersistentVolume, StorageClass,
- * CSINode). Objects are core/model.h structs, decoded once, replaced whole, owned here; parsed JSON
+ * CSINode; LimitRange and RuntimeClass, which complete the templates of DaemonSets). Objects are core/model.h structs, decoded once, replaced whole, owned here; parsed JSON
  * is never kept. The answer to an own write enters before the writer's done (gate observer); a
  * watch event older than what the store has is dropped (resourceVersions compare as integers), also
  * one about an object that an own write has ended. A list counts as it is: where it shows an older
@@ -42,6 +42,8 @@ enum store_kind {
     STORE_PV,
     STORE_STORAGE_CLASS,
     STORE_CSI_NODE,
+    STORE_LIMIT_RANGE,
+    STORE_RUNTIME_CLASS,
     STORE_KINDS
 };
 

@@ -125,11 +125,30 @@ void offerings_set_price(struct offerings *o, uint32_t type, uint32_t zone, enum
 /* Sold out (or back again). */
 void offerings_set_available(struct offerings *o, uint32_t type, uint32_t zone,
                              enum capacity_type ct, bool available);
+/* No image of the node class runs on the type: why it is not offered anywhere. */
+void offerings_set_no_image(struct offerings *o, uint32_t type);
+bool offerings_no_image(const struct offerings *o, uint32_t type);
 int64_t offerings_price(const struct offerings *o, uint32_t type, uint32_t zone,
                         enum capacity_type ct);
 /* Priced and not sold out. */
 bool offerings_available(const struct offerings *o, uint32_t type, uint32_t zone,
                          enum capacity_type ct);
+
+/* A capacity reservation: so many instances of the type can be had in the zone, as capacity type
+ * reserved. */
+struct reservation {
+    sym id, kind; /* kind: "default" or "capacity-block", SYM_NONE = not known */
+    bool interruptible;
+    uint32_t type, zone, count;
+    int64_t price_pusd_h;
+};
+
+#define OFFERINGS_MAX_RESERVATIONS 1000
+
+/* Adds one, and offers reserved capacity there while any has a count. Without reservations a price
+ * of reserved capacity stands for any number of instances. False above the maximum. */
+bool offerings_add_reservation(struct offerings *o, const struct reservation *r);
+const struct reservation *offerings_reservations(const struct offerings *o, uint32_t *ret_n);
 
 /* Which zones and capacity types a requirement set leaves, as bit masks. Zone and zone id both
  * count; a zone id requirement on zones without id leaves none. */

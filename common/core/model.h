@@ -213,8 +213,12 @@ bool pod_do_not_disrupt(const struct pod *p, int64_t now_ns);
 struct daemonset {
     struct arena mem;
     struct meta m;
-    const struct pod_class *cls; /* of the template */
+    const struct pod_class *cls; /* of a pod that the API server would make of the template now */
+    const char *generation; /* of the template: LABEL_TEMPLATE_GENERATION of its pods; "" = unsaid */
+    const char *source;     /* the object as compact JSON, to be decoded again (kube/decode.h) */
 };
+
+#define LABEL_TEMPLATE_GENERATION "pod-template-generation"
 
 /* ---- volumes and namespaces ------------------------------------------------------------------ */
 

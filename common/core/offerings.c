@@ -17,6 +17,9 @@ struct offerings {
     int64_t *price, *ask;
     uint64_t *available; /* by capacity type, zone: bits over types */
     uint64_t *sold_out;
+    uint64_t *no_image; /* bits over types */
+    struct reservation *reservations;
+    uint32_t n_reservations, cap_reservations;
 };
 
 static size_t cells_n(const struct offerings *o)
@@ -61,6 +64,7 @@ static struct offerings *make(uint32_t n_types, uint32_t words, uint32_t n_zones
     o->ask = ARENA_NEW_N(&o->mem, int64_t, cells_n(o));
     o->available = ARENA_NEW_N(&o->mem, uint64_t, bits_n(o));
     o->sold_out = ARENA_NEW_N(&o->mem, uint64_t, bits_n(o));
+    o->no_image = ARENA_NEW_N(&o->mem, uint64_t, words);
     return o;
 }
 
@@ -82,6 +86,10 @@ struct offerings *offerings_copy(const struct offerings *o)
     memcpy(copy->ask, o->ask, cells_n(o) * sizeof(*o->ask));
     memcpy(copy->available, o->available, bits_n(o) * sizeof(*o->available));
     memcpy(copy->sold_out, o->sold_out, bits_n(o) * sizeof(*o->sold_out));
+    memcpy(copy->no_image, o->no_image, o->words * sizeof(*o->no_image));
+    copy->reservations =
+        arena_memdup(&copy->mem, o->reservations, o->n_reservations * sizeof(*o->reservations));
+    copy->n_reservations = copy->cap_reservations = o->n_reservations;
     return copy;
 }
 
@@ -140,6 +148,18 @@ void offerings_set_available(struct offerings *o, uint32_t type, uint32_t zone,
     refresh(o, type, zone, ct);
 }
 
+void offerings_set_no_image(struct offerings *o, uint32_t type)
+{
+    check_place(o, type, 0, CT_SPOT);
+    bits_set(o->no_image, type);
+}
+
+bool offerings_no_image(const struct offerings *o, uint32_t type)
+{
+    check_place(o, type, 0, CT_SPOT);
+    return bits_test(o->no_image, type);
+}
+
 int64_t offerings_price(const struct offerings *o, uint32_t type, uint32_t zone,
                         enum capacity_type ct)
 {
@@ -152,6 +172,27 @@ bool offerings_available(const struct offerings *o, uint32_t type, uint32_t zone
 {
     check_place(o, type, zone, ct);
     return bits_test(o->available + bits_of(o, zone, ct), type);
+}
+
+bool offerings_add_reservation(struct offerings *o, const struct reservation *r)
+{
+    check_place(o, r->type, r->zone, CT_RESERVED);
+    if (o->n_reservations >= OFFERINGS_MAX_RESERVATIONS) {
+        return false;
+    }
+    ARENA_GROW(&o->mem, o->reservations, o->n_reservations, o->cap_reservations);
+    o->reservations[o->n_reservations++] = *r;
+    int64_t now = offerings_price(o, r->type, r->zone, CT_RESERVED);
+    if (r->count > 0 && (now == PRICE_UNKNOWN || r->price_pusd_h < now)) {
+        offerings_set_price(o, r->type, r->zone, CT_RESERVED, r->price_pusd_h);
+    }
+    return true;
+}
+
+const struct reservation *offerings_reservations(const struct offerings *o, uint32_t *ret_n)
+{
+    *ret_n = o->n_reservations;
+    return o->reservations;
 }
 
 /* ---- masks -------------------------------------------------------------------------------------

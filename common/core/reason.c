@@ -139,6 +139,9 @@ static void fmt_min_values(const struct symtab *t, const struct reason *r, struc
 {
     buf_printf(out, "minValues %lld for %s, %lld left", (long long)r->limit, sym_str(t, r->key),
                (long long)r->count);
+    if (r->text != NULL) {
+        buf_printf(out, " after %s", r->text);
+    }
 }
 
 static void fmt_unknown_resource(const struct symtab *t, const struct reason *r, struct buf *out)

@@ -146,6 +146,7 @@ struct sched *sched_begin(struct arena *a, const struct snapshot *snap,
     begin_nodes(s);
     begin_pools(s);
     begin_homes(s);
+    sched_reserve_begin(s);
     sched_topo_begin(s);
     sched_volume_begin(s);
     sched_classes_init(s);
@@ -222,21 +223,43 @@ static bool try_node(struct sched *s, struct sched_class *k, struct sched_ask *a
     return true;
 }
 
-/* The claim at a place of the order has one pod more: behind those that have fewer, or as many and
- * are older. */
+/* Fewest pods first, as Karpenter, which leaves open which of several with as many. Here the
+ * oldest: it was opened for the largest pods, so that large ones come to lie with large ones. Where
+ * there are many on each, the one with the least cpu: such claims end up alike, and none gets a
+ * step of size larger than the others by chance. */
+static bool claim_before(const struct sched_open *x, const struct sched_open *y)
+{
+    int64_t cpu_x = x->requests.v[RES_CPU], cpu_y = y->requests.v[RES_CPU];
+    if (x->n_pods != y->n_pods) {
+        return x->n_pods < y->n_pods;
+    }
+    if (x->n_pods >= SCHED_MANY_PODS && cpu_x != cpu_y) {
+        return cpu_x < cpu_y;
+    }
+    return x->index < y->index;
+}
+
+/* The claim at a place of the order has one pod more. */
 static void reorder(struct sched *s, uint32_t at)
 {
     uint32_t moved = s->order[at];
-    uint32_t pods = s->claims[moved]->n_pods;
-    while (at + 1 < s->n_claims) {
-        uint32_t next = s->order[at + 1];
-        uint32_t theirs = s->claims[next]->n_pods;
-        if (theirs > pods || (theirs == pods && next > moved)) {
-            break;
-        }
-        s->order[at++] = next;
+    for (; at + 1 < s->n_claims && claim_before(s->claims[s->order[at + 1]], s->claims[moved]);
+         at++) {
+        s->order[at] = s->order[at + 1];
     }
     s->order[at] = moved;
+}
+
+/* A claim for reserved capacity keeps a unit of some reservation; what would lose it the last goes
+ * elsewhere, for good, because units only become fewer. */
+static bool still_reserved(struct sched *s, struct sched_open *c, struct sched_trial *t,
+                           uint32_t *ret)
+{
+    if (c->reservation == SCHED_NO_CLAIM) {
+        return true;
+    }
+    t->for_now = false;
+    return sched_reserve_find(s, c, t, ret);
 }
 
 static bool try_claim(struct sched *s, struct sched_class *k, struct sched_ask *ask)
@@ -256,7 +279,9 @@ static bool try_claim(struct sched *s, struct sched_class *k, struct sched_ask *
     struct sched_open *c = s->claims[s->order[s->pos]];
     struct sched_trial t;
     struct arena_mark mark = arena_mark(s->a);
-    if (sched_claim_try(s, c, k, ask, &t) != STEP_TAKEN) {
+    uint32_t reservation = SCHED_NO_CLAIM;
+    if (sched_claim_try(s, c, k, ask, &t) != STEP_TAKEN ||
+        !still_reserved(s, c, &t, &reservation)) {
         arena_rewind(s->a, mark);
         claim_set_add(s->a, t.for_now ? &ask->refused_now : &ask->refused, c->index);
         s->pos++;
@@ -264,6 +289,9 @@ static bool try_claim(struct sched *s, struct sched_class *k, struct sched_ask *
     }
     claim_set_add(s->a, &ask->accepted, c->index);
     sched_claim_add(s, c, k, &t, s->snap->pods[s->pod]);
+    if (reservation != SCHED_NO_CLAIM) {
+        sched_reserve_take(s, c, reservation);
+    }
     reorder(s, s->pos);
     placed(s);
     return true;
@@ -283,15 +311,24 @@ static struct sched_open *open_claim(struct sched *s, struct sched_pool *p)
     return c;
 }
 
-/* The newest claim has one pod, and is the youngest of those. */
 static void order_new(struct sched *s, uint32_t index)
 {
     uint32_t at = s->n_claims - 1;
-    while (at > 0 && s->claims[s->order[at - 1]]->n_pods > s->claims[index]->n_pods) {
+    for (; at > 0 && claim_before(s->claims[index], s->claims[s->order[at - 1]]); at--) {
         s->order[at] = s->order[at - 1];
-        at--;
     }
     s->order[at] = index;
+}
+
+/* Would a new claim of the pool find reserved capacity? Then the trial is of that. */
+static bool try_reserved(struct sched *s, struct sched_pool *p, struct sched_class *k,
+                         struct sched_ask *ask, struct sched_trial *t, uint32_t *ret)
+{
+    struct sched_open blank = sched_blank(p);
+    blank.cts = SCHED_RESERVED;
+    return p->n_reservations > 0 && sched_claim_try(s, &blank, k, ask, t) == STEP_TAKEN &&
+           sched_reserve_find(s, &blank, t, ret) && sched_limit_room(s, p, t, true) == ROOM_YES &&
+           sched_reserve_find(s, &blank, t, ret);
 }
 
 static bool try_new(struct sched *s, struct sched_class *k, struct sched_ask *ask)
@@ -305,17 +342,26 @@ static bool try_new(struct sched *s, struct sched_class *k, struct sched_ask *as
         return false;
     }
     struct sched_pool *p = &s->pools[s->pos];
-    struct sched_open blank = sched_blank(p);
     struct sched_trial t;
+    uint32_t reservation;
     sched_limit_refresh(s, p);
     struct arena_mark mark = arena_mark(s->a);
-    if (sched_claim_try(s, &blank, k, ask, &t) != STEP_TAKEN ||
-        sched_limit_room(s, p, &t, true) != ROOM_YES) {
+    bool reserved = try_reserved(s, p, k, ask, &t, &reservation);
+    if (!reserved) {
+        arena_rewind(s->a, mark);
+    }
+    struct sched_open blank = sched_blank(p);
+    if (!reserved && (sched_claim_try(s, &blank, k, ask, &t) != STEP_TAKEN ||
+                      sched_limit_room(s, p, &t, true) != ROOM_YES)) {
         arena_rewind(s->a, mark);
         (t.for_now ? ask->pool_refused_now : ask->pool_refused)[s->pos++] = true;
         return true;
     }
     struct sched_open *c = open_claim(s, p);
+    if (reserved) {
+        c->cts = SCHED_RESERVED;
+        sched_reserve_take(s, c, reservation);
+    }
     claim_set_add(s->a, &ask->accepted, c->index);
     sched_claim_add(s, c, k, &t, s->snap->pods[s->pod]);
     order_new(s, c->index);

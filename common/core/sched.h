@@ -3,7 +3,8 @@
  *
  * For each pod, by priority, then cpu, memory, age, UID (Karpenter does not look at priority):
  *   1. existing nodes and launching claims, initialized first, then by name: first that takes it;
- *   2. claims opened by this decision, fewest pods first, then by age;
+ *   2. claims opened by this decision, fewest pods first, then by age (of those with many
+ *      pods, least cpu first);
  *   3. a new claim from the pools by weight.
  * A pod that fits nowhere is relaxed step by step, as Karpenter: required node-affinity terms are
  * ORed; then preferred pod affinity, preferred anti-affinity and preferred node affinity are given
@@ -14,8 +15,8 @@
  * shapes claims that must be opened anyway, but opens none by itself. Static pools are left out.
  *
  * Rules about other pods (spread, affinity and its inverse, shares): sched_topo.h. Volumes:
- * volume.h, sched_volume.c. Reserved capacity is a capacity type like others: how many instances a
- * reservation still has is not counted here.
+ * volume.h, sched_volume.c. A new claim is for reserved capacity where a reservation (catalog.h)
+ * has a unit for it, and is then for that reservation alone; no more claims than it has units.
  *
  * Limits: a new claim takes the largest capacity among its types from the pool's limit; if that
  * would make another pod of this pass unplaceable, types are cut: those that hold the reservation
@@ -41,6 +42,10 @@ struct sched_options {
     uint32_t max_types; /* instance types kept per claim in the NodeClaim (600) */
     /* Share of one workload's replicas per node where the pool does not say; 0 = any. */
     uint32_t max_share_permyriad;
+    /* For pods without spread constraints of their own (--scheduler-config); selectors are not set.
+     */
+    const struct spread *default_spreads;
+    uint32_t n_default_spreads;
     bool record_reasons; /* fill sched_refusal; without, only pod-level codes are there */
 };
 void sched_options_default(struct sched_options *o);
@@ -51,8 +56,9 @@ struct sched_claim {
     const uint32_t *types; /* catalog numbers, cheapest first */
     uint32_t n_types;
     struct offer_mask offer;
-    struct resources requests;        /* of its pods plus the least daemon overhead */
-    struct resources daemon_overhead; /* of the first type */
+    const struct reservation *reservation; /* NULL: not reserved capacity */
+    struct resources requests;             /* of its pods plus the least daemon overhead */
+    struct resources daemon_overhead;      /* of the first type */
     const struct pod *const *pods;
     uint32_t n_pods;
     int64_t price_pusd_h; /* cheapest offering of the first type */

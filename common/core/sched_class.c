@@ -54,11 +54,12 @@ static uint32_t at_most(uint32_t n, uint32_t max)
  */
 enum { SOFT_AFFINITY, SOFT_ANTI, SOFT_SPREAD };
 
-static uint32_t soft_spreads(const struct pod_class *cls)
+/* Its own or those by default. */
+static uint32_t soft_spreads(const struct sched_class *k)
 {
     uint32_t n = 0;
-    for (uint32_t i = 0; i < cls->n_spreads; i++) {
-        n += cls->spreads[i].soft;
+    for (uint32_t i = 0; k->topo != NULL && i < k->topo->n_uses; i++) {
+        n += k->topo->uses[i].soft == TOPO_SOFT_SPREAD;
     }
     return n;
 }
@@ -74,7 +75,7 @@ static void class_init(const struct sched *s, struct sched_class *k, const struc
     room -= 1 + (s->any_prefer_taint && !ignore);
     k->n_preferred = ignore ? 0 : at_most(cls->n_preferred, room);
     room -= k->n_preferred;
-    uint32_t soft[] = {cls->prefer_affinity.n, cls->avoid_affinity.n, soft_spreads(cls)};
+    uint32_t soft[] = {cls->prefer_affinity.n, cls->avoid_affinity.n, soft_spreads(k)};
     uint32_t levels = 1 + (s->any_prefer_taint && !ignore) + k->n_preferred;
     for (size_t i = 0; i < ARRAY_LEN(soft); i++) {
         k->n_soft[i] = ignore ? 0 : at_most(soft[i], room);
@@ -100,7 +101,7 @@ static void give_up(const struct sched_class *k, uint32_t level, struct sched_as
     const struct pod_class *cls = k->cls;
     ask->level.affinity = cls->prefer_affinity.n - k->n_soft[SOFT_AFFINITY];
     ask->level.anti = cls->avoid_affinity.n - k->n_soft[SOFT_ANTI];
-    ask->level.spread = soft_spreads(cls) - k->n_soft[SOFT_SPREAD];
+    ask->level.spread = soft_spreads(k) - k->n_soft[SOFT_SPREAD];
     ask->level.affinity += take(&level, k->n_soft[SOFT_AFFINITY]);
     ask->level.anti += take(&level, k->n_soft[SOFT_ANTI]);
     *ret_preferred = take(&level, k->n_preferred);

@@ -562,7 +562,8 @@ static const char *selector_text(struct arena *a, const struct selector *sel)
 void sched_topo_reason(struct sched *s, const struct topo_use *u, struct reason *r)
 {
     const struct topo_group *g = u->g;
-    const char *who = selector_text(s->a, &g->sel), *key = sym_str(s->syms, g->key);
+    const char *who = g->owner_uid ? "its workload" : selector_text(s->a, &g->sel);
+    const char *key = sym_str(s->syms, g->key);
     *r = (struct reason){.code = codes[g->kind], .key = g->key, .short_of = {.res = RES_FIXED}};
     switch (g->kind) {
     case TOPO_AFFINITY:

@@ -159,6 +159,20 @@ static struct req capacity_type_req(struct sched *s, const struct sched_open *c,
         .key = L_CAPACITY_TYPE, .n = n, .min_values = old ? old->min_values : 0, .values = names};
 }
 
+/* A claim for reserved capacity is for one reservation, and lies in its zone. */
+static struct reqset in_reservation(struct sched *s, const struct catalog *cat,
+                                    const struct reqset *set, const struct reservation *r)
+{
+    sym zone = catalog_zone(cat, r->zone);
+    struct req reqs[] = {{.key = L_RESERVATION_ID, .n = 1, .values = &r->id},
+                         {.key = L_ZONE, .n = 1, .values = &zone}};
+    struct reqset ret = *set;
+    for (size_t i = 0; i < ARRAY_LEN(reqs); i++) {
+        ret = reqset_add(s->a, s->syms, &ret, &reqs[i]);
+    }
+    return ret;
+}
+
 /* What stands in the NodeClaim: without the simulation's own labels, with types and capacity
  * types as lists, minValues lowered to what there is under BestEffort. */
 static void final_reqs(struct sched *s, const struct sched_open *c, const uint64_t *types,
@@ -180,6 +194,9 @@ static void final_reqs(struct sched *s, const struct sched_open *c, const uint64
     struct reqset set = {v, n};
     for (size_t i = 0; i < ARRAY_LEN(own); i++) {
         set = reqset_add(s->a, s->syms, &set, &own[i]);
+    }
+    if (f->reservation != NULL) {
+        set = in_reservation(s, c->pool->tm.catalog, &set, f->reservation);
     }
     struct req *all = arena_memdup(s->a, set.v, set.n * sizeof(*all));
     for (uint32_t i = 0; i < set.n; i++) {
@@ -205,6 +222,12 @@ void sched_final(struct sched *s, struct sched_open *c, struct sched_claim *ret)
                                 .n_pods = c->n_pods,
                                 .types = ranked};
     ret->n_types = choose_types(s, c, ranked);
+    ret->reservation = sched_reserve_of(c);
+    if (ret->reservation != NULL) {
+        ranked[0] = ret->reservation->type;
+        ret->n_types = 1;
+        ret->offer = (struct offer_mask){UINT64_C(1) << ret->reservation->zone, SCHED_RESERVED};
+    }
     for (uint32_t i = 0; i < ret->n_types; i++) {
         bits_set(types, ranked[i]);
     }
@@ -213,5 +236,7 @@ void sched_final(struct sched *s, struct sched_open *c, struct sched_claim *ret)
     ret->requests = resources_add(s->a, &c->requests, &least, 1);
     ret->daemon_overhead = template_group(tm, ranked[0])->sum;
     ret->price_pusd_h =
-        offerings_cheapest(c->pool->in->offerings, ranked[0], ret->offer, NULL, NULL);
+        ret->reservation != NULL
+            ? ret->reservation->price_pusd_h
+            : offerings_cheapest(c->pool->in->offerings, ranked[0], ret->offer, NULL, NULL);
 }

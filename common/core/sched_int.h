@@ -10,6 +10,7 @@
  *   sched_topo.c   rules about other pods: groups and counts
  *   sched_domain.c rules about other pods: which places they leave
  *   sched_volume.c volumes: where they can be and how many fit
+ *   sched_reserve.c capacity reservations
  *   sched_refuse.c why not
  *   explain.c      how far a pod got (explain.h)
  *   bound.c        the least that new nodes can cost (bound.h)
@@ -32,6 +33,8 @@
 #define SCHED_UNITS_REFUSE 20
 #define SCHED_UNITS_FINISH 20
 #define SCHED_IDLE_PER_UNIT 256
+/* Claims with so many pods are evened out. */
+#define SCHED_MANY_PODS 16
 /* Instance types tried when room is to be made under a limit. */
 #define SCHED_MAX_ROOM_TRIES 8
 #define SCHED_MAX_ROOM_TYPES 256
@@ -120,12 +123,25 @@ struct sched_node {
     struct volume_load volumes;
 };
 
+/* One capacity reservation in all pools: units, and how many of them open claims hold. */
+struct sched_reservation {
+    sym id;
+    uint32_t left, held;
+};
+
+struct pool_reservation {
+    const struct reservation *in; /* of the pool's offerings */
+    uint32_t at;                  /* in sched.reservations */
+};
+
 struct sched_pool {
     const struct snapshot_pool *in;
     uint32_t max_share_permyriad; /* 0 = any */
     sym xen;                      /* the hypervisor's name, SYM_NONE if no type has it */
     bool usable;                  /* may open claims at all */
     struct template tm;
+    struct pool_reservation *reservations; /* cheapest first */
+    uint32_t n_reservations;
     uint32_t opened;
     int64_t reserved[RES_FIXED]; /* by claims of this pass, as of when they were last asked */
     struct sched_open *stale;    /* claims that have changed since; none without limits */
@@ -136,7 +152,9 @@ struct sched_pool {
 /* A claim as it stands: what every type left can carry. */
 struct sched_open {
     struct sched_pool *pool;
-    uint32_t index; /* SCHED_NO_CLAIM: an empty one, to be opened */
+    uint32_t index;       /* SCHED_NO_CLAIM: an empty one, to be opened */
+    unsigned cts;         /* capacity types that it may come to have: reserved only, or others */
+    uint32_t reservation; /* whose unit it holds; SCHED_NO_CLAIM: none */
     struct reqset reqs;
     uint64_t *types;
     struct offer_mask offer;
@@ -209,9 +227,11 @@ struct sched {
     uint32_t n_nodes;
     struct sched_pool *pools; /* not static ones */
     uint32_t n_pools;
+    struct sched_reservation *reservations;
+    uint32_t n_reservations, reservations_cap;
     struct sched_open **claims;
     uint32_t n_claims, claims_cap;
-    uint32_t *order; /* claim numbers, fewest pods first, then age */
+    uint32_t *order; /* claim numbers, fewest pods first, see claim_before */
     uint32_t order_cap;
     bool any_prefer_taint;
     struct sched_trace *trace; /* NULL: nobody asks */
@@ -277,6 +297,20 @@ const char *sched_volume_over_node(const struct sched *s, const struct sched_nod
 void sched_volume_narrow(struct sched *s, const struct sched_open *c, const struct volume_class *v,
                          uint64_t *types, const char **ret_driver);
 void sched_volume_add(struct sched *s, struct volume_load *load, const struct volume_class *v);
+
+/* ---- sched_reserve.c ------------------------------------------------------------------------- */
+
+#define SCHED_RESERVED (1u << CT_RESERVED)
+
+void sched_reserve_begin(struct sched *s);
+/* Labels that a node gets from its reservation. */
+bool sched_reserve_key(sym key);
+/* Is there a unit for the claim as the trial leaves it? Other claims may be moved for it. For a
+ * claim that is open sched_reserve_take must follow. */
+bool sched_reserve_find(struct sched *s, struct sched_open *c, const struct sched_trial *t,
+                        uint32_t *ret);
+void sched_reserve_take(struct sched *s, struct sched_open *c, uint32_t at);
+const struct reservation *sched_reserve_of(const struct sched_open *c); /* NULL: none */
 
 /* ---- sched_values.c -------------------------------------------------------------------------- */
 

@@ -232,6 +232,9 @@ static bool cut_top(struct sched *s, struct cuts *cuts, struct cut *cut,
     const struct sched_pool *p = cut->claim->pool;
     const struct catalog *c = p->tm.catalog;
     uint32_t words = catalog_words(c);
+    if (cut->claim->reservation != SCHED_NO_CLAIM) {
+        return false; /* its types are those of reservations that count on it */
+    }
     int64_t top = amount(&cut->reserve, limits, which);
     uint64_t left[CATALOG_WORDS_MAX] = {0};
     memcpy(left, cut->types, words * sizeof(*left));

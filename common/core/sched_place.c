@@ -42,8 +42,23 @@ void sched_node_add(struct sched *s, struct sched_node *n, const struct sched_cl
 struct sched_open sched_blank(struct sched_pool *p)
 {
     /* The cast is harmless: a blank claim is only read. */
-    return (struct sched_open){
-        .pool = p, .index = SCHED_NO_CLAIM, .reqs = p->tm.reqs, .types = (uint64_t *)p->tm.types};
+    return (struct sched_open){.pool = p,
+                               .index = SCHED_NO_CLAIM,
+                               .cts = p->n_reservations > 0 ? ~SCHED_RESERVED : ~0u,
+                               .reservation = SCHED_NO_CLAIM,
+                               .reqs = p->tm.reqs,
+                               .types = (uint64_t *)p->tm.types};
+}
+
+/* Only a reservation gives a node the labels of one. */
+static bool wants_reservation(const struct reqset *reqs)
+{
+    for (uint32_t i = 0; i < reqs->n; i++) {
+        if (sched_reserve_key(reqs->v[i].key) && !req_negative(&reqs->v[i])) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* Requirements of the claim with those of the way, and the types that they leave. */
@@ -57,8 +72,12 @@ static enum sched_step narrow(struct sched *s, const struct sched_open *c,
     for (uint32_t i = 0; i < ask->claim_reqs.n; i++) {
         template_narrow(cat, s->syms, reqset_get(&t->reqs, ask->claim_reqs.v[i].key), t->types);
     }
-    return bits_any(t->types, words) && t->offer.zones != 0 && t->offer.cts != 0 ? STEP_TAKEN
-                                                                                 : STEP_TYPES;
+    if (!bits_any(t->types, words) || t->offer.zones == 0 || t->offer.cts == 0 ||
+        (c->cts != SCHED_RESERVED && wants_reservation(&t->reqs))) {
+        return STEP_TYPES;
+    }
+    t->offer.cts &= c->cts;
+    return STEP_TAKEN;
 }
 
 bool sched_group_clash(const struct overhead_group *g, const struct pod_class *cls,
@@ -223,6 +242,7 @@ static bool settle(struct search *q, struct sched_trial *t, sym key, const sym *
     struct req r = {.key = key, .n = n, .values = v};
     t->reqs = reqset_add(s->a, s->syms, &t->reqs, &r);
     t->offer = offerings_mask(cat, s->syms, &t->reqs);
+    t->offer.cts &= q->c->cts;
     template_narrow(cat, s->syms, reqset_get(&t->reqs, key), t->types);
     return bits_any(t->types, catalog_words(cat)) && t->offer.zones != 0 && t->offer.cts != 0;
 }

@@ -39,6 +39,14 @@ static bool by_volume(const struct attempt *at, sym key)
     return !own;
 }
 
+/* Does the pool itself leave the class a value of the key, so that it is the node class or the
+ * catalog that has none? */
+static bool pool_allows(const struct attempt *at, sym key)
+{
+    const struct req *have = reqset_get(&at->p->tm.reqs, key);
+    return have == NULL || req_intersects(at->s->syms, have, reqset_get(&at->ask->claim_reqs, key));
+}
+
 static void requirement(struct attempt *at, const struct reqset *have, sym key, bool unknown,
                         struct reason *r)
 {
@@ -46,6 +54,9 @@ static void requirement(struct attempt *at, const struct reqset *have, sym key, 
         struct buf b;
         buf_init(&b, 1024);
         req_fmt(at->s->syms, reqset_get(at->ask->volume_reqs, key), 5, &b);
+        if ((key == L_ZONE || key == L_ZONE_ID) && pool_allows(at, key)) {
+            buf_printf(&b, ", where EC2NodeClass %s has no subnet", at->p->in->np->class_ref.name);
+        }
         code(r, REASON_VolumeZone)->text = arena_strdup(at->s->a, b.p);
         buf_done(&b);
         r->key = key;
@@ -97,7 +108,8 @@ static void types(struct attempt *at, struct reason *r)
         reqs = reqset_add(s->a, s->syms, &reqs, reqset_get(want, keys[i]));
         template_narrow(tm->catalog, s->syms, reqset_get(&reqs, keys[i]), left);
         struct offer_mask m = offerings_mask(tm->catalog, s->syms, &reqs);
-        if (!bits_any(left, words) || m.zones == 0 || m.cts == 0) {
+        bool reservation = sched_reserve_key(keys[i]) && !req_negative(reqset_get(&reqs, keys[i]));
+        if (reservation || !bits_any(left, words) || m.zones == 0 || m.cts == 0) {
             requirement(at, &tm->reqs, keys[i], false, r);
             return;
         }
@@ -230,13 +242,47 @@ static int64_t sold_out_price(const struct attempt *at, uint32_t type)
     return best;
 }
 
+/* None of the types that are left has an image: what kind of them there is. */
+static bool no_image(struct attempt *at, struct reason *r)
+{
+    const struct catalog *c = at->p->tm.catalog;
+    uint32_t words = catalog_words(c);
+    int first = bits_next(at->t.types, words, 0);
+    bool gpus = first >= 0;
+    for (int i = first; i >= 0; i = bits_next(at->t.types, words, (uint32_t)i + 1)) {
+        const struct reqset *labels = catalog_labels(c, (uint32_t)i);
+        const struct req *gpu = reqset_get(labels, L_GPU_NAME);
+        const struct req *accelerator = reqset_get(labels, L_ACCELERATOR_NAME);
+        if (!offerings_no_image(at->p->in->offerings, (uint32_t)i)) {
+            return false;
+        }
+        gpus = gpus && ((gpu != NULL && gpu->n > 0) || (accelerator != NULL && accelerator->n > 0));
+    }
+    if (first < 0) {
+        return false;
+    }
+    const struct req *arch = reqset_get(catalog_labels(c, (uint32_t)first), L_ARCH);
+    code(r, REASON_NoImage)->text =
+        arena_printf(at->s->a, "EC2NodeClass %s has none for %s%s", at->p->in->np->class_ref.name,
+                     arch != NULL && arch->n > 0 ? sym_str(at->s->syms, arch->values[0]) : "them",
+                     gpus ? " with accelerators" : "");
+    r->nearest_type = catalog_type_name(c, (uint32_t)first);
+    return true;
+}
+
 /* The cheapest type that would do if there were any in stock; else one that is not offered. */
 static void offering(struct attempt *at, struct reason *r)
 {
     const struct catalog *c = at->p->tm.catalog;
     uint32_t words = catalog_words(c);
     int64_t best = PRICE_UNKNOWN;
+    if (no_image(at, r)) {
+        return;
+    }
     code(r, REASON_Offering);
+    if (at->t.offer.cts == 0) {
+        r->text = "no capacity reservation has an instance left";
+    }
     r->count = bits_count(at->t.types, words);
     for (int i = bits_next(at->t.types, words, 0); i >= 0;
          i = bits_next(at->t.types, words, (uint32_t)i + 1)) {
@@ -257,6 +303,13 @@ static void min_values(struct attempt *at, struct reason *r)
         r->key = q->key;
         r->limit = q->min_values;
         r->count = sched_values_count(at->s, at->p, q, at->t.types, at->t.offer, q->min_values);
+        if (by_volume(at, q->key)) {
+            struct buf b;
+            buf_init(&b, 1024);
+            req_fmt(at->s->syms, reqset_get(at->ask->volume_reqs, q->key), 5, &b);
+            r->text = arena_printf(at->s->a, "volume %s", b.p);
+            buf_done(&b);
+        }
     }
 }
 

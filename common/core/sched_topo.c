@@ -220,6 +220,21 @@ static bool concerns_ns(const struct topo_group *g, const char *ns)
                                                         sizeof(*g->namespaces), str_qsort_cmp));
 }
 
+struct groups {
+    struct topo_group **v;
+    uint32_t n, cap;
+};
+
+static bool in_list(struct topo_group *const *v, uint32_t n, const struct topo_group *g)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (v[i] == g) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* ---- rules of a class --------------------------------------------------------------------------
  */
 
@@ -281,11 +296,52 @@ static bool filters(const struct pod_class *c, const struct spread *sp)
     return (sp->honor_affinity && (c->selector.n > 0 || c->n_required > 0)) || sp->honor_taints;
 }
 
+/* Whose pods the default constraints of this one are about; NULL if it has none. */
+static const char *default_owner(const struct sched *s, const struct pod *p)
+{
+    static const char *const kinds[] = {"ReplicaSet", "StatefulSet", "ReplicationController"};
+    if (s->opt.n_default_spreads == 0 || p->cls->n_spreads > 0) {
+        return NULL;
+    }
+    for (uint32_t i = 0; i < p->m.n_owners; i++) {
+        const struct owner_ref *o = &p->m.owners[i];
+        for (size_t k = 0; o->controller && k < ARRAY_LEN(kinds); k++) {
+            if (str_eq(o->kind, kinds[k])) {
+                return o->uid;
+            }
+        }
+    }
+    return NULL;
+}
+
+/* Groups that count all pods of an owner, whatever these declare themselves. */
+static struct groups *by_owner(struct sched *s, const char *uid)
+{
+    text_begin(&s->topo.table->text);
+    text_add(&s->topo.table->text, "u%s", uid);
+    struct entry *e = table_at(s, s->topo.table->text.p);
+    if (e->value == NULL) {
+        e->value = ARENA_NEW(s->a, struct groups);
+    }
+    return e->value;
+}
+
+static void add_group(struct sched *s, struct groups *list, struct topo_group *g)
+{
+    if (!in_list(list->v, list->n, g)) {
+        ARENA_GROW(s->a, list->v, list->n, list->cap);
+        list->v[list->n++] = g;
+    }
+}
+
 static void owner_spreads(struct sched *s, struct owner *o, const struct pod *p, bool soft)
 {
     uint32_t rank = 0;
-    for (uint32_t i = 0; i < p->cls->n_spreads; i++) {
-        const struct spread *sp = &p->cls->spreads[i];
+    const char *by_default = default_owner(s, p);
+    const struct spread *v = by_default ? s->opt.default_spreads : p->cls->spreads;
+    uint32_t n = by_default ? s->opt.n_default_spreads : p->cls->n_spreads;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct spread *sp = &v[i];
         if (sp->soft != soft) {
             continue;
         }
@@ -296,10 +352,18 @@ static void owner_spreads(struct sched *s, struct owner *o, const struct pod *p,
                                .honor_affinity = sp->honor_affinity,
                                .honor_taints = sp->honor_taints};
         g.filter = filters(p->cls, sp) ? p->cls : NULL;
-        g.sel = selector_with(s->a, &sp->sel, &p->labels, sp->match_keys, sp->n_match_keys,
-                              SELECTOR_IN);
-        own_namespace(s, p->m.ns, &g);
+        if (by_default) {
+            g.owner_uid = by_default;
+            g.sel.nothing = true;
+        } else {
+            g.sel = selector_with(s->a, &sp->sel, &p->labels, sp->match_keys, sp->n_match_keys,
+                                  SELECTOR_IN);
+            own_namespace(s, p->m.ns, &g);
+        }
         owner_use(s, o, &g, soft ? TOPO_SOFT_SPREAD : TOPO_HARD, rank++);
+        if (by_default) {
+            add_group(s, by_owner(s, by_default), o->uses[o->n_uses - 1].g);
+        }
     }
 }
 
@@ -325,7 +389,8 @@ static struct entry *owner_entry(struct sched *s, const struct pod *p, bool is_b
     struct text *b = &s->topo.table->text;
     const struct pod_class *c = p->cls;
     text_begin(b);
-    text_add(b, "o%d %p %s ", is_bound, (const void *)c, p->m.ns);
+    const char *by_default = is_bound ? NULL : default_owner(s, p);
+    text_add(b, "o%d %p %s %s ", is_bound, (const void *)c, p->m.ns, by_default ? by_default : "");
     for (uint32_t i = 0; i < c->n_spreads; i++) {
         put_match_keys(b, p, c->spreads[i].match_keys, c->spreads[i].n_match_keys);
     }
@@ -400,12 +465,7 @@ static struct topo_group *share_of(struct sched *s, const struct pod *p)
 
 /* Groups whose selector the pod matches. Equal namespaces and values of the labels that anybody
  * asks for give equal lists. */
-struct matches {
-    struct topo_group **v;
-    uint32_t n, cap;
-};
-
-static const struct matches *matches_of(struct sched *s, const struct pod *p)
+static const struct groups *matches_of(struct sched *s, const struct pod *p)
 {
     struct topo_table *t = s->topo.table;
     if (!t->keys_sorted && t->n_keys > 1) {
@@ -424,7 +484,7 @@ static const struct matches *matches_of(struct sched *s, const struct pod *p)
     if (e->value != NULL) {
         return e->value;
     }
-    struct matches *m = ARENA_NEW(s->a, struct matches);
+    struct groups *m = ARENA_NEW(s->a, struct groups);
     for (uint32_t i = 0; i < s->topo.n_groups; i++) {
         struct topo_group *g = s->topo.groups[i];
         if (g->kind != TOPO_SHARE && concerns_ns(g, p->m.ns) &&
@@ -435,16 +495,6 @@ static const struct matches *matches_of(struct sched *s, const struct pod *p)
     }
     e->value = m;
     return m;
-}
-
-static bool in_list(struct topo_group *const *v, uint32_t n, const struct topo_group *g)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        if (v[i] == g) {
-            return true;
-        }
-    }
-    return false;
 }
 
 static void class_count(struct sched *s, struct topo_class *k, uint32_t *cap, struct topo_group *g)
@@ -471,15 +521,27 @@ static void add_inverse(struct sched *s, struct topo_class *k, uint32_t from, st
     k->uses[i] = (struct topo_use){.g = g};
 }
 
-static struct topo_class *class_new(struct sched *s, const struct owner *o, const struct matches *m,
-                                    struct topo_group *share)
+/* Groups of default constraints that count the pod. */
+static const struct groups *default_groups(struct sched *s, const struct pod *p)
+{
+    static const struct groups none;
+    bool any = s->opt.n_default_spreads > 0 && p->owner_uid[0] != '\0';
+    return any ? by_owner(s, p->owner_uid) : &none;
+}
+
+static struct topo_class *class_new(struct sched *s, const struct owner *o, const struct groups *m,
+                                    const struct groups *defaults, struct topo_group *share)
 {
     struct topo_class *k = ARENA_NEW(s->a, struct topo_class);
     uint32_t cap = 0;
     k->uses = ARENA_NEW_N(s->a, struct topo_use, o->n_uses + m->n + 1);
     for (uint32_t i = 0; i < o->n_uses; i++) {
         k->uses[k->n_uses] = o->uses[i];
-        k->uses[k->n_uses++].self = in_list(m->v, m->n, o->uses[i].g);
+        k->uses[k->n_uses++].self =
+            in_list(m->v, m->n, o->uses[i].g) || in_list(defaults->v, defaults->n, o->uses[i].g);
+    }
+    for (uint32_t i = 0; i < defaults->n; i++) {
+        class_count(s, k, &cap, defaults->v[i]);
     }
     for (uint32_t i = 0; i < m->n; i++) {
         if (m->v[i]->kind == TOPO_INVERSE) {
@@ -513,17 +575,19 @@ const struct topo_class *sched_topo_class(struct sched *s, const struct pod *p)
         return NULL;
     }
     const struct owner *o = owner_of(s, p);
-    const struct matches *m = matches_of(s, p);
+    const struct groups *m = matches_of(s, p);
+    const struct groups *defaults = default_groups(s, p);
     struct topo_group *share = share_of(s, p);
-    if (o->n_uses + m->n + o->n_inverse == 0 && share == NULL) {
+    if (o->n_uses + m->n + o->n_inverse + defaults->n == 0 && share == NULL) {
         return NULL;
     }
     struct text *b = &s->topo.table->text;
     text_begin(b);
-    text_add(b, "c%p %p %p", (const void *)o, (const void *)m, (const void *)share);
+    text_add(b, "c%p %p %p %p", (const void *)o, (const void *)m, (const void *)defaults,
+             (const void *)share);
     struct entry *e = table_at(s, b->p);
     if (e->value == NULL) {
-        e->value = class_new(s, o, m, share);
+        e->value = class_new(s, o, m, defaults, share);
     }
     want(s, e->value);
     if (share != NULL) {
@@ -537,7 +601,7 @@ void sched_topo_begin(struct sched *s)
     const struct snapshot *snap = s->snap;
     bool any = s->topo.shares = shares(s);
     for (uint32_t i = 0; !any && i < snap->n_pods; i++) {
-        any = has_rules(snap->pods[i]->cls);
+        any = has_rules(snap->pods[i]->cls) || default_owner(s, snap->pods[i]) != NULL;
     }
     for (uint32_t i = 0; !any && i < snap->n_bound; i++) {
         any = snap->bound[i].pod->cls->anti_affinity.n > 0;
@@ -679,10 +743,14 @@ void sched_topo_count_on(struct sched *s, struct topo_group *g, const struct sna
 
 static void count_bound(struct sched *s, const struct snapshot_bound *b)
 {
-    const struct matches *m = matches_of(s, b->pod);
+    const struct groups *m = matches_of(s, b->pod);
     const struct owner *o = b->pod->cls->anti_affinity.n > 0 ? bound_owner(s, b->pod) : NULL;
     uint32_t host = s->host_of[b->node - s->snap->nodes];
     struct topo_group *share = share_of(s, b->pod);
+    const struct groups *defaults = default_groups(s, b->pod);
+    for (uint32_t g = 0; g < defaults->n; g++) {
+        sched_topo_count_on(s, defaults->v[g], b->node, host);
+    }
     for (uint32_t g = 0; g < m->n; g++) {
         if (m->v[g]->kind != TOPO_INVERSE) {
             sched_topo_count_on(s, m->v[g], b->node, host);

@@ -16,6 +16,11 @@
  * spread over domains can let in later what it refused (its minimum rises), and so can affinity;
  * sched_topo_state tells whether one of them has changed.
  *
+ * Default spread constraints hold for pods that declare none and belong to a ReplicaSet,
+ * StatefulSet or ReplicationController; they are about the pods of that owner, which is what the
+ * selector comes to that kube-scheduler derives from it. (It also derives one from Services for
+ * pods without such an owner; here these have no defaults.)
+ *
  * As kube-scheduler: a selector that is absent selects nothing; affinity without any matching pod
  * is met by a pod that matches its own terms, and only then; nodes without the key are no place for
  * a spread and keep no pod off by anti-affinity. Domains of a spread are those of nodes that its
@@ -52,7 +57,7 @@ struct topo_group {
     uint32_t n_namespaces;
     const struct pod_class *filter; /* SPREAD: nodes that count are those that it could go to */
     bool honor_affinity, honor_taints;
-    const char *owner_uid; /* SHARE */
+    const char *owner_uid; /* SHARE, and SPREAD by default: whose pods it is about; else NULL */
     uint32_t replicas;
     struct topo_domain *domains; /* sorted by value id */
     uint32_t n_domains, cap_domains;

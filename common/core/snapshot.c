@@ -2,6 +2,7 @@
 #include "snapshot.h"
 
 #include "common/base/str.h"
+#include "daemonset.h"
 #include "labels.h"
 #include "template.h"
 #include "want.h"
@@ -61,14 +62,6 @@ static int cmp_claim(const void *x, const void *y)
     const struct nodeclaim *a = *(const struct nodeclaim *const *)x;
     const struct nodeclaim *b = *(const struct nodeclaim *const *)y;
     return str_cmp(a->m.name, b->m.name);
-}
-
-static int cmp_daemonset(const void *x, const void *y)
-{
-    const struct daemonset *a = *(const struct daemonset *const *)x;
-    const struct daemonset *b = *(const struct daemonset *const *)y;
-    int c = str_cmp(a->m.ns, b->m.ns);
-    return c != 0 ? c : str_cmp(a->m.name, b->m.name);
 }
 
 /* A pod to be placed with its place in the queue. */
@@ -655,7 +648,7 @@ void snapshot_build(struct arena *a, const struct snapshot_in *in, struct snapsh
 {
     struct builder b = {.a = a, .in = in, .out = ret};
     *ret = (struct snapshot){.now_ns = in->now_ns, .syms = in->syms};
-    ret->daemonsets = sorted(a, in->daemonsets, in->n_daemonsets, cmp_daemonset);
+    ret->daemonsets = daemonset_live(a, in);
     ret->n_daemonsets = in->n_daemonsets;
     build_pools(&b);
     ret->pools = b.pools;

@@ -23,6 +23,8 @@
  * (do-not-disrupt, a PDB that never allows it) does not pass them. Symbols of pool names, class
  * names and types must be interned by whoever decodes them.
  *
+ * DaemonSets are as their next pod will be: daemonset.h.
+ *
  * Order: nodes initialized first, then by name; pools by weight descending, then name descending as
  * Karpenter; pods by priority, then those that the last decision did not get to, then as the
  * scheduler sorts them.

@@ -14,11 +14,13 @@ bool bits_any(const uint64_t *bits, uint32_t words)
     return false;
 }
 
-/* Labels that a node gets from its claim and the region, never from its type. */
+/* Labels that a node gets from its claim, reservation and region, never from its type. */
 static bool not_by_type(sym key)
 {
-    return key == L_NODEPOOL || key == L_EC2NODECLASS || key == L_REGISTERED ||
-           key == L_INITIALIZED || key == L_DO_NOT_SYNC_TAINTS || key == L_HOSTNAME;
+    return key == L_RESERVATION_ID || key == L_RESERVATION_TYPE ||
+           key == L_RESERVATION_INTERRUPTIBLE || key == L_NODEPOOL || key == L_EC2NODECLASS ||
+           key == L_REGISTERED || key == L_INITIALIZED || key == L_DO_NOT_SYNC_TAINTS ||
+           key == L_HOSTNAME;
 }
 
 void template_narrow(const struct catalog *c, const struct symtab *t, const struct req *r,

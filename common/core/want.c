@@ -2,14 +2,30 @@
 #include "want.h"
 
 /* Rules that contradict each other leave a label that must be there no value. */
+static bool impossible(const struct req *r)
+{
+    return req_is_empty(r) && !req_negative(r);
+}
+
 bool want_possible(const struct reqset *set)
 {
     for (uint32_t i = 0; i < set->n; i++) {
-        if (req_is_empty(&set->v[i]) && !req_negative(&set->v[i])) {
+        if (impossible(&set->v[i])) {
             return false;
         }
     }
     return true;
+}
+
+const struct req *want_impossible(const struct symtab *t, const struct reqset *set)
+{
+    const struct req *ret = NULL;
+    for (uint32_t i = 0; i < set->n; i++) {
+        if (impossible(&set->v[i]) && (ret == NULL || sym_cmp(t, set->v[i].key, ret->key) < 0)) {
+            ret = &set->v[i];
+        }
+    }
+    return ret;
 }
 
 bool want_build(struct arena *a, const struct symtab *t, const struct pod_class *cls,

@@ -21,6 +21,8 @@ bool want_build(struct arena *a, const struct symtab *t, const struct pod_class 
 
 /* No rules in the set contradict each other. */
 bool want_possible(const struct reqset *set);
+/* The first by key string of those for which they do, or NULL. */
+const struct req *want_impossible(const struct symtab *t, const struct reqset *set);
 
 /*
  * Whether a node with these labels surely meets the want: a label that is asked for must be there

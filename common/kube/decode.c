@@ -15,6 +15,7 @@ struct decoder *decoder_new(struct symtab *symtab)
     struct decoder *d = NEW(struct decoder);
     d->t = symtab;
     d->classes = map_new(DECODE_CLASSES_MAX);
+    d->admission = admission_new();
     return d;
 }
 
@@ -24,12 +25,18 @@ void decoder_free(struct decoder *d)
         return;
     }
     map_free(d->classes);
+    admission_free(d->admission);
     free(d);
 }
 
 struct symtab *decoder_symtab(const struct decoder *d)
 {
     return d->t;
+}
+
+struct admission *decoder_admission(struct decoder *d)
+{
+    return d->admission;
 }
 
 size_t decoder_class_count(const struct decoder *d)

@@ -19,6 +19,7 @@
 #ifndef KARP_KUBE_DECODE_H
 #define KARP_KUBE_DECODE_H
 
+#include "admit.h"
 #include "common/base/err.h"
 #include "common/core/model.h"
 
@@ -36,6 +37,8 @@ struct decoder *decoder_new(struct symtab *symtab);
 /* All pods and daemonsets must have been freed. NULL is fine. */
 void decoder_free(struct decoder *d);
 struct symtab *decoder_symtab(const struct decoder *d);
+/* What templates are completed with; the caller keeps it up to date. */
+struct admission *decoder_admission(struct decoder *d);
 size_t decoder_class_count(const struct decoder *d);
 
 struct pod *decode_pod(struct decoder *d, const json_t *o, struct err *reterr);
@@ -50,8 +53,10 @@ struct pod_class *decode_class(struct decoder *d, const json_t *pod, bool templa
 void decode_class_ref(struct pod_class *c);
 void decode_class_unref(struct decoder *d, struct pod_class *c);
 
-/* The class is that of spec.template, limits filling missing requests. */
+/* The class is that of spec.template as the decoder's admission completes it. */
 struct daemonset *decode_daemonset(struct decoder *d, const json_t *o, struct err *reterr);
+/* The same object where admission would make something else of it by now; NULL if it would not. */
+struct daemonset *decode_daemonset_again(struct decoder *d, const struct daemonset *ds);
 void decode_daemonset_free(struct decoder *d, struct daemonset *ds);
 
 struct node *decode_node(struct decoder *d, const json_t *o, struct err *reterr);
@@ -73,6 +78,15 @@ struct csi_node *decode_csi_node(struct decoder *d, const json_t *o, struct err 
 void decode_csi_node_free(struct csi_node *n);
 struct namespace *decode_namespace(struct decoder *d, const json_t *o, struct err *reterr);
 void decode_namespace_free(struct namespace *n);
+
+/*
+ * The spread constraints of pods that declare none, from the text of --scheduler-config: YAML or
+ * JSON {podTopologySpread: {defaultConstraints: [...]}}, read strictly; "" and NULL give none.
+ * Without selectors: whose pods they are about follows from the owner (core/sched_topo.h).
+ */
+#define DECODE_DEFAULT_SPREADS_MAX 32u
+int decode_scheduler_config(struct decoder *d, struct arena *a, const char *text,
+                            const struct spread **ret, uint32_t *ret_n, struct err *reterr);
 
 /*
  * Effective requests of a pod as kube-scheduler counts them: per resource

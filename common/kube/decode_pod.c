@@ -6,6 +6,7 @@
 
 #define POD_CHUNK 768u
 #define DAEMONSET_CHUNK 1024u
+#define ANN_TEMPLATE_GENERATION "deprecated.daemonset.template.generation"
 #define GRACE_DEFAULT_S 30 /* of the API */
 
 static enum pod_phase phase_of(const json_t *status)
@@ -156,15 +157,62 @@ void decode_pod_free(struct decoder *d, struct pod *p)
 
 /* ---- daemonsets ------------------------------------------------------------------------------ */
 
+/* What decode_daemonset reads, and no more. */
+static char *daemonset_source(const json_t *o, const json_t *template)
+{
+    AUTO_JSON json_t *all = json_pack("{s:O?, s:{s:O?}}", "metadata",
+                                      json_object_get(o, "metadata"), "spec", "template", template);
+    if (all) {
+        json_t *meta = json_copy(json_object_get(all, "metadata"));
+        (void)json_object_del(meta, "managedFields");
+        (void)json_object_set_new(all, "metadata", meta);
+    }
+    return all ? jsonx_dump(all) : xstrdup("{}");
+}
+
+static struct pod_class *template_class(struct decoder *d, const char *ns, const json_t *template,
+                                        struct err *reterr)
+{
+    AUTO_JSON json_t *pod = json_deep_copy(template);
+    admission_apply(d->admission, ns, json_object_get(pod, "spec"));
+    struct pod_class *ret = decode_class(d, pod, true, reterr);
+    if (!ret) {
+        decode_in(reterr, "spec.template.");
+    }
+    return ret;
+}
+
+static int read_daemonset(struct decoder *d, struct daemonset *ds, const json_t *o,
+                          struct err *reterr)
+{
+    const json_t *template = jsonx_at(o, "spec.template");
+    const json_t *annotations = jsonx_obj(o, "metadata.annotations");
+    if (decode_meta(d, &ds->mem, o, 0, &ds->m, reterr)) {
+        return -1;
+    }
+    AUTO_FREE char *source = daemonset_source(o, template);
+    ds->source = arena_strdup(&ds->mem, source);
+    ds->generation = decode_str(&ds->mem, annotations, ANN_TEMPLATE_GENERATION);
+    ds->cls = template_class(d, ds->m.ns, template, reterr);
+    return ds->cls ? decode_check_size(&ds->mem, reterr) : -1;
+}
+
+struct daemonset *decode_daemonset_again(struct decoder *d, const struct daemonset *ds)
+{
+    AUTO_JSON json_t *o = jsonx_parse(ds->source, strlen(ds->source), "DaemonSet", NULL);
+    struct daemonset *ret = o ? decode_daemonset(d, o, NULL) : NULL;
+    if (ret && ret->cls == ds->cls) {
+        decode_daemonset_free(d, ret);
+        ret = NULL;
+    }
+    return ret;
+}
+
 struct daemonset *decode_daemonset(struct decoder *d, const json_t *o, struct err *reterr)
 {
     struct daemonset *ds = NEW(struct daemonset);
     arena_init(&ds->mem, DAEMONSET_CHUNK, DECODE_OBJECT_MAX);
-    int rc = decode_meta(d, &ds->mem, o, 0, &ds->m, reterr);
-    if (rc == 0) {
-        ds->cls = decode_class(d, jsonx_at(o, "spec.template"), true, reterr);
-        rc = ds->cls ? decode_check_size(&ds->mem, reterr) : decode_in(reterr, "spec.template.");
-    }
+    int rc = read_daemonset(d, ds, o, reterr);
     if (rc) {
         decode_daemonset_free(d, ds);
         return NULL;

@@ -4,6 +4,7 @@
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
 #include "common/core/labels.h"
+#include "common/core/want.h"
 #include "decode_priv.h"
 
 #include <ctype.h>
@@ -93,6 +94,18 @@ static int check_taints(const struct decoder *d, const struct nodepool *p, struc
     return 0;
 }
 
+/* Requirements and labels that leave a label no value can launch nothing: that is no pool without
+ * room but a slip. */
+static int check_possible(const struct decoder *d, const struct nodepool *p, struct err *reterr)
+{
+    const struct req *none = want_impossible(d->t, &p->reqs);
+    return none == NULL ? 0
+                        : err_set(reterr, ERR_INVALID,
+                                  "requirements: no value of %s meets them all, or the label of "
+                                  "the template",
+                                  sym_str(d->t, none->key));
+}
+
 #define NOTE(prefix, call) decode_note(a, &p->problem, (prefix), (call), &e)
 
 static void read_template(struct decoder *d, struct nodepool *p, const json_t *spec)
@@ -108,6 +121,7 @@ static void read_template(struct decoder *d, struct nodepool *p, const json_t *s
          decode_kvs(a, meta, "annotations", NULL, &p->template_annotations, &e));
     NOTE("spec.template.spec.", read_pool_requirements(d, p, in, &e));
     NOTE("spec.template.metadata.", merge_labels(d, p, &e));
+    NOTE("spec.template.spec.", check_possible(d, p, &e));
     NOTE("spec.template.spec.", decode_taints(d, a, in, "taints", &p->taints, &e));
     NOTE("spec.template.spec.", decode_taints(d, a, in, "startupTaints", &p->startup_taints, &e));
     NOTE("spec.template.spec.", check_taints(d, p, &e));

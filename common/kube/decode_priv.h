@@ -8,6 +8,7 @@
 #ifndef KARP_KUBE_DECODE_PRIV_H
 #define KARP_KUBE_DECODE_PRIV_H
 
+#include "admit.h"
 #include "common/base/buf.h"
 #include "common/base/map.h"
 #include "decode.h"
@@ -22,6 +23,7 @@ struct decoder {
     struct map
         *classes; /* canonical text to struct pod_class, not owned: classes count their users */
     uint64_t serial;
+    struct admission *admission;
 };
 
 enum decode_meta_flags { META_LABELS = 1, META_POD_ANNOTATIONS = 2 };
@@ -84,6 +86,8 @@ int decode_class_ref_of(struct arena *a, const json_t *o, struct class_ref *ret,
 /* Spread constraints and pod affinity of the spec. */
 int decode_topology(struct decoder *d, struct arena *a, struct pod_class *c, const json_t *spec,
                     struct err *reterr);
+/* One topologySpreadConstraint. */
+struct spread decode_spread(struct decoder *d, struct arena *a, const json_t *o);
 /* Their part of the class's canonical text; nothing if it has none. */
 void decode_topology_key(struct buf *b, const struct symtab *t, const struct pod_class *c);
 /* A string with its length before it, so that no two lists of strings have one text. */

@@ -91,7 +91,7 @@ static int32_t positive(const json_t *o, const char *key, int32_t d)
     return v < 1 ? d : v > INT32_MAX ? INT32_MAX : (int32_t)v;
 }
 
-static struct spread read_spread(struct decoder *d, struct arena *a, const json_t *o)
+struct spread decode_spread(struct decoder *d, struct arena *a, const json_t *o)
 {
     struct spread s = {
         .key = read_key(d, o),
@@ -120,7 +120,7 @@ static int read_spreads(struct decoder *d, struct arena *a, struct pod_class *c,
     struct spread *v = ARENA_NEW_N(a, struct spread, n);
     json_t *o;
     json_array_foreach (list, i, o) {
-        v[i] = read_spread(d, a, o);
+        v[i] = decode_spread(d, a, o);
     }
     c->spreads = v;
     c->n_spreads = (uint32_t)n;

@@ -2,11 +2,15 @@
  * placetest.h - a whole placing in one text: nodes, pools, pods and volumes as YAML, pods with the
  * spec that Kubernetes has, and the outcome as one line.
  *
- *   pools:   [{name, reqs: "key In a,b", taints: "k:NoSchedule", share: "25%"}]   default: one,
- * "main" nodes:   [{name, zone, labels: {}, taints: "k:NoSchedule", cpu: milli}]       nobody's, 4
- * cpu bound:   [{node, count, ns, labels: {}, owner, spec: {}}] pods:    [{count, name, ns, labels:
- * {}, cpu: milli, owner, spec: {}}]             default cpu: 100 objects: [Kubernetes objects:
- * Namespace, PersistentVolumeClaim, …] types:   [instance types that the pool may use]
+ * The text has any of these:
+ * - pools: [{name, reqs: "key In a,b", taints: "k:NoSchedule", weight, share: "25%"}], by default
+ *   one, "main"
+ * - nodes: [{name, zone, labels: {}, taints: "k:NoSchedule", cpu: milli}], nobody's, 4 cpu
+ * - bound: [{node, count, ns, labels: {}, owner, spec: {}}]
+ * - pods: [{count, name, ns, labels: {}, cpu: milli, owner, spec: {}}], by default of 100m; owner
+ * is the name of a ReplicaSet
+ * - objects: [Kubernetes objects: Namespace, PersistentVolumeClaim, …]
+ * - defaults: [spread constraints of pods that declare none]
  *
  * The outcome: pods per zone ("?" where a claim leaves it open), claims, pods on nodes that exist,
  * and refusals by code: "a=2 b=1 | 3 claims | 1 on nodes | TopologySpread 2".
@@ -173,6 +177,18 @@ static inline void w_objects(struct world *w, const json_t *list)
     }
 }
 
+/* Spread constraints of pods that declare none. */
+static inline void w_defaults(struct world *w, json_t *list)
+{
+    AUTO_JSON json_t *config =
+        json_pack("{s:{s:O*}}", "podTopologySpread", "defaultConstraints", list);
+    AUTO_FREE char *text = jsonx_dump(config);
+    struct err err = ERR_INIT;
+    ck_assert_msg(decode_scheduler_config(w->d, &w->f->a, text, &w->f->opt.default_spreads,
+                                          &w->f->opt.n_default_spreads, &err) == 0,
+                  "%s", err.msg);
+}
+
 #define W_OBJECTS(k, T) (const struct T *const *)w->objects[k]
 
 static inline void w_build(struct world *w, const char *text)
@@ -182,6 +198,7 @@ static inline void w_build(struct world *w, const char *text)
     w->f = fix_new();
     w->d = decoder_new(w->f->syms);
     struct snapshot_in *in = &w->f->in;
+    w_defaults(w, json_object_get(o, "defaults"));
     w_pools(w, json_object_get(o, "pools"));
     w_nodes(w, json_object_get(o, "nodes"));
     w_pods(w, json_object_get(o, "bound"), true);

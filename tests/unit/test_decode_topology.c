@@ -250,6 +250,63 @@ START_TEST(bad)
 }
 END_TEST
 
-UNIT_MAIN("decode_topology", UNIT_CASES(selectors, selector_rows), UNIT_CASES(spreads, spread_rows),
-          UNIT_TEST(terms), UNIT_CASES(same, same_rows), UNIT_TEST(pod_volumes), UNIT_TEST(volumes),
+#define ONE(more) "{podTopologySpread: {defaultConstraints: [{" more "}]}}"
+#define GOOD "maxSkew: 2, topologyKey: zone, whenUnsatisfiable: DoNotSchedule"
+
+static const struct {
+    const char *text;
+    uint32_t n;
+    const char *error; /* part of it; NULL = none */
+} config_rows[] = {
+    {NULL, 0, NULL},
+    {"", 0, NULL},
+    {"{}", 0, NULL},
+    {"podTopologySpread: {}", 0, NULL},
+    {ONE(GOOD), 1, NULL},
+    {"{\"podTopologySpread\": {\"defaultConstraints\": []}}", 0, NULL},
+    {ONE(GOOD "}, {maxSkew: 1, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway"), 2, NULL},
+    {ONE(GOOD "}, {" GOOD), 0, "[1]: topologyKey and whenUnsatisfiable stand there twice"},
+    {ONE("topologyKey: zone, whenUnsatisfiable: DoNotSchedule"), 0, "[0]: maxSkew: not a number"},
+    {ONE("maxSkew: 1, whenUnsatisfiable: DoNotSchedule"), 0, "[0]: topologyKey: missing"},
+    {ONE("maxSkew: 1, topologyKey: zone"), 0, "[0]: whenUnsatisfiable: neither"},
+    {ONE(GOOD ", labelSelector: {}"), 0, "derived from the pod's owner"},
+    {ONE(GOOD ", matchLabelKeys: [a]"), 0, "derived from the pod's owner"},
+    {ONE(GOOD ", maxskew: 1"), 0, "[0]: maxskew: unknown field"},
+    {"{podTopologySpread: {defaultConstraints: [5]}}", 0, "[0]: not an object"},
+    {"{podTopologySpread: {defaultConstraint: []}}", 0, "defaultConstraint: unknown field"},
+    {"{podTopologySpread: 5}", 0, "podTopologySpread: not an object"},
+    {"{nodeAffinity: {}}", 0, "nodeAffinity: unknown field"},
+    {"5", 0, "not an object"},
+    {"{a", 0, "scheduler-config"},
+};
+
+START_TEST(scheduler_config)
+{
+    begin();
+    struct arena a;
+    struct err err = ERR_INIT;
+    const struct spread *v;
+    uint32_t n;
+    arena_init(&a, 0, SIZE_MAX);
+    int rc = decode_scheduler_config(decoder, &a, config_rows[_i].text, &v, &n, &err);
+    ck_assert_msg((rc == 0) == (config_rows[_i].error == NULL), "%s: %s", config_rows[_i].text,
+                  err.msg);
+    if (rc != 0) {
+        ck_assert_msg(str_contains(err.msg, config_rows[_i].error), "%s: %s", config_rows[_i].text,
+                      err.msg);
+    } else {
+        ck_assert_uint_eq(n, config_rows[_i].n);
+    }
+    if (rc == 0 && n > 0) {
+        ck_assert_int_eq(v[0].max_skew, 2);
+        ck_assert(!v[0].soft && v[0].honor_affinity);
+    }
+    arena_done(&a);
+    end();
+}
+END_TEST
+
+UNIT_MAIN("decode_topology", UNIT_CASES(scheduler_config, config_rows),
+          UNIT_CASES(selectors, selector_rows), UNIT_CASES(spreads, spread_rows), UNIT_TEST(terms),
+          UNIT_CASES(same, same_rows), UNIT_TEST(pod_volumes), UNIT_TEST(volumes),
           UNIT_CASES(bad, bad_rows))

@@ -377,6 +377,18 @@ static void set_sold_out(struct fix *f, struct pod_class *cls)
     }
 }
 
+/* g.xlarge has a GPU; no image of the class runs on it. */
+static void set_no_image(struct fix *f, struct pod_class *cls)
+{
+    cls->selector = fix_reqs(f, "karpenter.k8s.aws/instance-gpu-name Exists");
+    uint32_t type = (uint32_t)catalog_find_type(f->catalog, fix_sym(f, "g.xlarge"));
+    offerings_set_no_image(f->offerings, type);
+    for (uint32_t zone = 0; zone < 3; zone++) {
+        offerings_set_price(f->offerings, type, zone, CT_ON_DEMAND, PRICE_UNKNOWN);
+        offerings_set_price(f->offerings, type, zone, CT_SPOT, PRICE_UNKNOWN);
+    }
+}
+
 static const struct refusal_case {
     void (*set)(struct fix *f, struct pod_class *cls);
     enum reason_code code;
@@ -417,6 +429,8 @@ static const struct refusal_case {
      "resource example.com/fuse is provided by no instance type of the pool"},
     {set_large, REASON_Resources,
      "short of 60m cpu (pod 970m + daemonsets 990m > 1900m of c.large)"},
+    {set_no_image, REASON_NoImage,
+     "no machine image fits: EC2NodeClass default has none for amd64 with accelerators"},
     {set_sold_out, REASON_Offering,
      "none of 3 fitting instance types can be had, nearest is t.large"},
 };

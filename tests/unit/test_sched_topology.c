@@ -13,7 +13,49 @@
     ", whenUnsatisfiable: ScheduleAnyway, " SEL "}]"
 #define NODE(name, zone) "{name: " name ", zone: zone-" zone "}"
 
+/* Default constraints over zones, and over hosts. */
+#define DEFAULT(key, when)                                                                         \
+    "defaults: [{maxSkew: 1, topologyKey: " key ", whenUnsatisfiable: " when "}]"
+#define DEFAULTS DEFAULT(ZONE, "DoNotSchedule")
+
 static const struct place_row rows[] = {
+    {"default constraints", "{" DEFAULTS ", pods: [{count: 6, owner: rs}]}",
+     "a=2 b=2 c=2 | 3 claims", NULL, 0},
+    {"default constraints: each owner by itself",
+     "{" DEFAULTS ", pods: [{count: 3, owner: rs}, {name: q, count: 3, owner: rs2}]}",
+     "a=2 b=2 c=2 | 3 claims", NULL, 0},
+    {"default constraints: what is bound of the owner counts, of others not",
+     "{" DEFAULTS ", nodes: [" NODE("n1", "a") "],"
+                                               " bound: [{node: n1, owner: rs}, {node: n1, owner: "
+                                               "rs2, count: 5}, {node: n1, count: 5}],"
+                                               " pods: [{count: 2, owner: rs, cpu: 3950}]}",
+     "b=1 c=1 | 2 claims", NULL, 0},
+    {"default constraints: not for pods of nobody", "{" DEFAULTS ", pods: [{count: 6}]}",
+     "?=6 | 1 claims", NULL, 0},
+    {"default constraints: not for pods with constraints of their own",
+     "{" DEFAULTS ", pods: [{count: 6, owner: rs, " WEB ", spec: {" SOFT(HOST) "}}]}",
+     "?=6 | 6 claims", NULL, 0},
+    {"default constraints that cannot be met",
+     "{" DEFAULTS ", pools: [{name: main, reqs: '" ZONE " In zone-a'}],"
+     " nodes: [{name: n1, zone: zone-b, taints: 'x:NoSchedule'}], pods: [{count: 2, owner: rs}]}",
+     "a=1 | 1 claims | TopologySpread 1",
+     "topology spread cannot be met: over topology.kubernetes.io/zone, maxSkew 1, the emptiest of "
+     "2 has 0 of its workload",
+     0},
+    {"soft default constraints are given up",
+     "{" DEFAULT(ZONE, "ScheduleAnyway") ", pools: [{name: main, reqs: '" ZONE " In zone-a'}],"
+                                         " nodes: [{name: n1, zone: zone-b, taints: "
+                                         "'x:NoSchedule'}], pods: [{count: 2, owner: rs}]}",
+     "a=2 | 1 claims", NULL, 0},
+    {"soft default constraints are met where they can be",
+     "{" DEFAULT(ZONE, "ScheduleAnyway") ", pods: [{count: 3, owner: rs}]}",
+     "a=1 b=1 c=1 | 3 claims", NULL, 0},
+    {"soft default constraints are left out with Ignore",
+     "{" DEFAULT(HOST, "ScheduleAnyway") ", pods: [{count: 3, owner: rs}]}", "?=3 | 1 claims", NULL,
+     PREFERENCE_IGNORE},
+    {"default constraints over hosts",
+     "{" DEFAULT(HOST, "DoNotSchedule") ", pods: [{count: 3, owner: rs}]}", "?=3 | 3 claims", NULL,
+     0},
     {"zones in balance", "{pods: [{count: 6, " WEB ", spec: {" SPREAD(ZONE, "") "}}]}",
      "a=2 b=2 c=2 | 3 claims", NULL, 0},
     {"maxSkew 1 and 4 pods", "{pods: [{count: 4, " WEB ", spec: {" SPREAD(ZONE, "") "}}]}",

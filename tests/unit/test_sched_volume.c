@@ -47,7 +47,14 @@ static const struct place_row rows[] = {
      0},
     {"a zone that the pool does not have",
      WORLD(PVC("d1", "v1") ", " PV("v1", IN("zone-z")), POD(USES("d1"))), "0 claims | VolumeZone 1",
-     "its volume lies in another zone: topology.kubernetes.io/zone In [zone-z]", 0},
+     "its volume lies in another zone: topology.kubernetes.io/zone In [zone-z], where EC2NodeClass "
+     "default has no subnet",
+     0},
+    {"a zone that the pool leaves out",
+     "{pools: [{name: main, reqs: '" ZONE " In zone-a'}], objects: [" PVC("d1", "v1") ", " PV(
+         "v1", IN("zone-b")) "], pods: [" POD(USES("d1")) "]}",
+     "0 claims | VolumeZone 1",
+     "its volume lies in another zone: topology.kubernetes.io/zone In [zone-b]", 0},
     {"the pod asks for another zone",
      WORLD(PVC("d1", "v1") ", " PV("v1", IN("zone-a")),
            "{spec: {nodeSelector: {" ZONE ": zone-b}, volumes: [" USES("d1") "]}}"),
@@ -248,7 +255,10 @@ static const struct place_row rows[] = {
     {"minValues beside the zone of a volume",
      "{pools: [{name: main, reqs: '" ZONE " In zone-b,zone-c min 2'}], objects: [" PVC(
          "d1", "v1") ", " PV("v1", IN("zone-b")) "], pods: [" POD(USES("d1")) "]}",
-     "0 claims | MinValues 1", "minValues 2 for topology.kubernetes.io/zone, 1 left", 0},
+     "0 claims | MinValues 1",
+     "minValues 2 for topology.kubernetes.io/zone, 1 left after volume topology.kubernetes.io/zone "
+     "In [zone-b]",
+     0},
 };
 
 START_TEST(volumes)
@@ -257,4 +267,19 @@ START_TEST(volumes)
 }
 END_TEST
 
-UNIT_MAIN("sched_volume", UNIT_CASES(volumes, rows))
+/* BestEffort launches where the volume is, and says so. */
+START_TEST(min_values_relaxed_by_a_volume)
+{
+    static struct world w;
+    w_build(&w, "{pools: [{name: main, reqs: '" ZONE " In zone-b,zone-c min 2'}], objects: [" PVC(
+                    "d1", "v1") ", " PV("v1", IN("zone-b")) "], pods: [" POD(USES("d1")) "]}");
+    w.f->opt.min_values = MIN_VALUES_BEST_EFFORT;
+    const struct sched_result *r = w_place(&w);
+    ck_assert_str_eq(w_outcome(&w, r), "b=1 | 1 claims");
+    ck_assert(r->claims[0].min_values_relaxed);
+    ck_assert_uint_eq(reqset_get(&r->claims[0].reqs, L_ZONE)->min_values, 1);
+    w_done(&w);
+}
+END_TEST
+
+UNIT_MAIN("sched_volume", UNIT_TEST(min_values_relaxed_by_a_volume), UNIT_CASES(volumes, rows))

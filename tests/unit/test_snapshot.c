@@ -412,6 +412,57 @@ START_TEST(test_order)
 }
 END_TEST
 
+/* What the newest pod of a DaemonSet asks for, unless it was made of an older template. */
+static const struct live_case {
+    const char *name;
+    struct {
+        const char *owner, *generation;
+        int64_t cpu_milli, age_s;
+        bool going;
+    } pods[3];
+    int64_t cpu_milli;
+} live_cases[] = {
+    {"the template", {{"other", "2", 900, 10, false}}, 10},
+    {"a pod", {{"uid-ds", "2", 200, 10, false}}, 200},
+    {"the newest", {{"uid-ds", "2", 200, 10, false}, {"uid-ds", "2", 300, 5, false}}, 300},
+    {"none of an older template", {{"uid-ds", "1", 200, 10, false}}, 10},
+    {"one that does not say", {{"uid-ds", NULL, 200, 10, false}}, 200},
+    {"none that is going", {{"uid-ds", "2", 200, 10, true}}, 10},
+};
+
+START_TEST(test_live_daemonset)
+{
+    const struct live_case *c = &live_cases[_i];
+    struct fix *f = fix_new();
+    struct pod_class *template = fix_daemonset(f, "ds", 10, 64);
+    struct affinity_term term = {.reqs = fix_reqs(f, "team In a")};
+    template->required = &term;
+    template->n_required = 1;
+    ((struct daemonset *)f->daemonsets[0])->generation = "2";
+    fix_node(f, "n1", "", "");
+    const struct pod *bound[3];
+    for (size_t i = 0; i < ARRAY_LEN(c->pods) && c->pods[i].owner != NULL; i++) {
+        struct pod *p = fix_pod(f, fix_class(f, c->pods[i].cpu_milli, 64), "p");
+        struct kv *label = ARENA_NEW(&f->a, struct kv);
+        *label = (struct kv){LABEL_TEMPLATE_GENERATION, c->pods[i].generation};
+        p->labels = (struct kvs){label, c->pods[i].generation != NULL};
+        p->owner = POWNER_DAEMONSET;
+        p->owner_uid = c->pods[i].owner;
+        p->node_name = "n1";
+        p->m.created_ns = FIX_NOW - c->pods[i].age_s * FIX_S;
+        p->m.deleted_ns = c->pods[i].going ? FIX_NOW : 0;
+        bound[f->in.n_bound++] = p;
+    }
+    f->in.n_pods = 0;
+    f->in.bound = bound;
+    const struct snapshot *s = fix_snapshot(f);
+    ck_assert_msg(s->daemonsets[0]->cls->requests.v[RES_CPU] == c->cpu_milli, "%s: %lld", c->name,
+                  (long long)s->daemonsets[0]->cls->requests.v[RES_CPU]);
+    ck_assert_ptr_eq(s->daemonsets[0]->cls->required, &term);
+    fix_done(f);
+}
+END_TEST
+
 /* Pods that the last decision did not get to go before others of their priority. */
 START_TEST(test_first)
 {
@@ -486,4 +537,5 @@ UNIT_MAIN("snapshot", UNIT_CASES(test_join, join_rows), UNIT_TEST(test_foreign_n
           UNIT_TEST(test_extended_resources_filled), UNIT_TEST(test_planned_before_daemonset),
           UNIT_TEST(test_launched_without_room), UNIT_CASES(test_promises, promises),
           UNIT_CASES(test_leaving, leave_rows), UNIT_TEST(test_pods), UNIT_TEST(test_order),
-          UNIT_TEST(test_empty), UNIT_TEST(test_first), UNIT_TEST(test_bound))
+          UNIT_TEST(test_empty), UNIT_TEST(test_first), UNIT_CASES(test_live_daemonset, live_cases),
+          UNIT_TEST(test_bound))

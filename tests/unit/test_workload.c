@@ -1,8 +1,10 @@
 /* test_workload.c - pods made and taken away (cmd/workload.h), and kept objects (cmd/objects.h). */
 #include "cmd/objects.h"
 #include "cmd/workload.h"
+#include "common/base/alloc.h"
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
+#include "common/core/labels.h"
 #include "unit.h"
 
 #define TEMPLATE                                                                                   \
@@ -97,14 +99,19 @@ START_TEST(test_scale)
     char got[512];
     struct arena a;
     struct objects *s = objects_new();
+    struct symtab *t = labels_symtab_new();
+    struct decoder *d = decoder_new(t);
     arena_init(&a, 0, SIZE_MAX);
     put(s, rows[_i].kind, "{" META("api") "},\"spec\":{" TEMPLATE "}}");
     for (size_t i = 0; rows[_i].pods[i]; i++) {
         put(s, KIND_POD, rows[_i].pods[i]);
     }
-    workload_scale(s, &a, objects_find(s, rows[_i].kind, "shop", "api"), rows[_i].n, 0);
+    const struct object *w = objects_find(s, rows[_i].kind, "shop", "api");
+    ck_assert_ptr_null(workload_scale(s, &a, d, w, rows[_i].n, 0));
     names(s, got, sizeof(got));
     ck_assert_str_eq(got, rows[_i].names);
+    decoder_free(d);
+    symtab_free(t);
     objects_free(s);
     arena_done(&a);
 }
@@ -115,10 +122,12 @@ START_TEST(test_made_pod)
 {
     struct arena a;
     struct objects *s = objects_new();
+    struct symtab *t = labels_symtab_new();
+    struct decoder *d = decoder_new(t);
     arena_init(&a, 0, SIZE_MAX);
     put(s, KIND_DEPLOYMENT, "{" META("api") "},\"spec\":{" TEMPLATE "}}");
     put(s, KIND_POD, POD("x", OWNER("ReplicaSet", "api-5d4f8") "}}"));
-    workload_scale(s, &a, objects_find(s, KIND_DEPLOYMENT, "shop", "api"), 2, 0);
+    workload_scale(s, &a, d, objects_find(s, KIND_DEPLOYMENT, "shop", "api"), 2, 0);
     const json_t *pod = objects_find(s, KIND_POD, "shop", "api-0")->o;
     const json_t *c = json_array_get(jsonx_arr(pod, "spec.containers"), 0);
     ck_assert_str_eq(jsonx_str(c, "resources.requests.cpu"), "1");
@@ -127,6 +136,58 @@ START_TEST(test_made_pod)
     ck_assert_str_eq(jsonx_str(pod, "status.phase"), "Pending");
     const json_t *owner = json_array_get(jsonx_arr(pod, "metadata.ownerReferences"), 0);
     ck_assert_str_eq(jsonx_str(owner, "uid"), "u");
+    decoder_free(d);
+    symtab_free(t);
+    objects_free(s);
+    arena_done(&a);
+}
+END_TEST
+
+/* Pods of 1 cpu and 1Gi beside one of 1 cpu that is there and one that is over: how many of five a
+ * quota lets in. */
+static const struct {
+    const char *quota;
+    int64_t n;
+    const char *why;
+} quotas[] = {
+    {"\"hard\":{}", 5, NULL},
+    {"\"hard\":{\"pods\":\"4\"}", 3,
+     "resourcequota q: pods 4 lets in 3 of 5 new pods of Deployment shop/api"},
+    {"\"hard\":{\"pods\":6}", 5, NULL},
+    {"\"hard\":{\"count/pods\":1}", 0,
+     "resourcequota q: count/pods 1 lets in 0 of 5 new pods of Deployment shop/api"},
+    {"\"hard\":{\"requests.cpu\":\"2500m\"}", 1,
+     "resourcequota q: requests.cpu 2500m lets in 1 of 5 new pods of Deployment shop/api"},
+    {"\"hard\":{\"cpu\":\"3\"}", 2,
+     "resourcequota q: cpu 3 lets in 2 of 5 new pods of Deployment shop/api"},
+    {"\"hard\":{\"requests.memory\":\"2Gi\",\"pods\":\"5\"}", 2,
+     "resourcequota q: requests.memory 2Gi lets in 2 of 5 new pods of Deployment shop/api"},
+    {"\"hard\":{\"requests.nvidia.com/gpu\":\"0\",\"requests.storage\":\"0\",\"limits.cpu\":\"0\"}",
+     5, NULL},
+    {"\"hard\":{\"pods\":\"0\"},\"scopes\":[\"BestEffort\"]", 5, NULL},
+};
+
+START_TEST(test_quota)
+{
+    struct arena a;
+    struct objects *s = objects_new();
+    struct symtab *t = labels_symtab_new();
+    struct decoder *d = decoder_new(t);
+    arena_init(&a, 0, SIZE_MAX);
+    AUTO_FREE char *quota = xasprintf("{" META("q") "},\"spec\":{%s}}", quotas[_i].quota);
+    put(s, KIND_DEPLOYMENT, "{" META("api") "},\"spec\":{" TEMPLATE "}}");
+    put(s, KIND_POD,
+        POD("x", "},\"spec\":{\"containers\":[{\"resources\":{\"requests\":{\"cpu\":1}}}]}}"));
+    put(s, KIND_POD,
+        POD("y", "},\"spec\":{\"containers\":[{\"resources\":{\"requests\":{\"cpu\":9}}}]},"
+                 "\"status\":{\"phase\":\"Failed\"}}"));
+    put(s, KIND_RESOURCE_QUOTA, quota);
+    const char *why =
+        workload_scale(s, &a, d, objects_find(s, KIND_DEPLOYMENT, "shop", "api"), 5, 0);
+    ck_assert_msg(str_eq(why, quotas[_i].why), "%s: %s", quotas[_i].quota, why ? why : "-");
+    ck_assert_int_eq((int64_t)objects_n(s), 4 + quotas[_i].n);
+    decoder_free(d);
+    symtab_free(t);
     objects_free(s);
     arena_done(&a);
 }
@@ -202,5 +263,6 @@ START_TEST(test_kinds)
 }
 END_TEST
 
-UNIT_MAIN("workload", UNIT_CASES(test_scale, rows), UNIT_TEST(test_made_pod),
-          UNIT_CASES(test_wants, wants), UNIT_TEST(test_objects), UNIT_CASES(test_kinds, words))
+UNIT_MAIN("workload", UNIT_CASES(test_scale, rows), UNIT_CASES(test_quota, quotas),
+          UNIT_TEST(test_made_pod), UNIT_CASES(test_wants, wants), UNIT_TEST(test_objects),
+          UNIT_CASES(test_kinds, words))

@@ -37,6 +37,8 @@ static const struct sim_kind kinds[SIM_KINDS] = {
     {SIM_CSINODE, "storage.k8s.io", "storage.k8s.io/v1", "CSINode", "csinodes", 0},
     {SIM_PRIORITYCLASS, "scheduling.k8s.io", "scheduling.k8s.io/v1", "PriorityClass",
      "priorityclasses", GEN},
+    {SIM_LIMITRANGE, "", "v1", "LimitRange", "limitranges", NS},
+    {SIM_RUNTIMECLASS, "node.k8s.io", "node.k8s.io/v1", "RuntimeClass", "runtimeclasses", 0},
     {SIM_CRD, "apiextensions.k8s.io", "apiextensions.k8s.io/v1", "CustomResourceDefinition",
      "customresourcedefinitions", ST | GEN},
     {SIM_NODEPOOL, "karpenter.sh", "karpenter.sh/v1", "NodePool", "nodepools", CR | ST},

@@ -2,9 +2,10 @@
  * api_rule.c - what the server fills in and what it refuses, kind by kind; see api_store.h.
  *
  * Defaults of pods and workloads are those of kube-apiserver that anything here can notice, with
- * the admission plug-ins Priority and DefaultTolerationSeconds; those of Karpenter's kinds are
- * their CRDs' (schema.h). Each rule is a function in the table at the end.
+ * its admission plug-ins (admit_pod.h); those of Karpenter's kinds are their CRDs' (schema.h). Each
+ * rule is a function in the table at the end.
  */
+#include "admit_pod.h"
 #include "common/base/alloc.h"
 #include "common/base/cron.h"
 #include "common/base/jsonx.h"
@@ -83,54 +84,6 @@ static void default_pod_spec(json_t *spec)
     set_missing(spec, "securityContext", json_object());
 }
 
-static bool tolerates_key(const json_t *tolerations, const char *key)
-{
-    size_t i;
-    json_t *t;
-    json_array_foreach ((json_t *)tolerations, i, t) {
-        const char *k = jsonx_str_or(t, "key", "");
-        const char *effect = jsonx_str_or(t, "effect", "");
-        if ((k[0] == '\0' || str_eq(k, key)) &&
-            (effect[0] == '\0' || str_eq(effect, "NoExecute"))) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Admission plug-in DefaultTolerationSeconds. */
-static void default_tolerations(json_t *spec)
-{
-    static const char *const keys[] = {"node.kubernetes.io/not-ready",
-                                       "node.kubernetes.io/unreachable"};
-    set_missing(spec, "tolerations", json_array());
-    json_t *list = json_object_get(spec, "tolerations");
-    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
-        if (!tolerates_key(list, keys[i])) {
-            json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:i}", "key", keys[i],
-                                                  "operator", "Exists", "effect", "NoExecute",
-                                                  "tolerationSeconds", 300));
-        }
-    }
-}
-
-/* Admission plug-in Priority. */
-static void default_priority(const struct sim_api *a, json_t *spec)
-{
-    const char *class = jsonx_str_or(spec, "priorityClassName", "");
-    const json_t *pc = class[0] ? sim_api_get(a, SIM_PRIORITYCLASS, NULL, class) : NULL;
-    for (size_t i = 0; !class[0] && i < sim_api_count(a, SIM_PRIORITYCLASS); i++) {
-        const json_t *one = sim_api_at(a, SIM_PRIORITYCLASS, i);
-        if (jsonx_bool(one, "globalDefault", false)) {
-            pc = one;
-            json_object_set_new(spec, "priorityClassName", json_string(sim_meta(one, "name")));
-        }
-    }
-    json_object_set_new(spec, "priority", json_integer(jsonx_int(pc, "value", 0)));
-    set_missing(spec, "preemptionPolicy",
-                json_string(jsonx_str_or(pc, "preemptionPolicy", "PreemptLowerPriority")));
-}
-
 /* Best effort without any request or limit, guaranteed with limits of both that are the requests.
  */
 static const char *qos_class(const json_t *spec)
@@ -164,8 +117,7 @@ static void default_pod(struct sim_op *op, json_t *obj, const json_t *old)
     }
     set_missing(spec, "serviceAccountName", json_string("default"));
     set_missing(spec, "enableServiceLinks", json_true());
-    default_tolerations(spec);
-    default_priority(op->a, spec);
+    sim_admit_pod(op->a, sim_meta(obj, "namespace"), spec);
     json_object_set_new(obj, "status",
                         json_pack("{s:s, s:s}", "phase", "Pending", "qosClass", qos_class(spec)));
 }
