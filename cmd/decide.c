@@ -462,11 +462,7 @@ static int build(struct decider *d)
         only_unbound(d, &in);
     }
     snapshot_build(d->a, &in, &d->d->snap);
-    struct sched *s = sched_begin(d->a, &d->d->snap, &options);
-    while (!sched_step(s, DECIDE_MAX_UNITS)) {
-    }
-    d->d->pass = s;
-    d->d->result = sched_result(s);
+    d->d->pass = sched_begin(d->a, &d->d->snap, &options);
     return 0;
 }
 
@@ -477,6 +473,18 @@ int decide(struct cmd *c, struct world *w, const struct prices *p, const struct 
 }
 
 int decide_which(struct cmd *c, struct world *w, const struct prices *p, const struct types *types,
+                 enum decide_pods which, struct decision *ret, struct err *reterr)
+{
+    if (decide_begin(c, w, p, types, which, ret, reterr) != 0) {
+        return -1;
+    }
+    while (!sched_step(ret->pass, DECIDE_MAX_UNITS)) {
+    }
+    ret->result = sched_result(ret->pass);
+    return 0;
+}
+
+int decide_begin(struct cmd *c, struct world *w, const struct prices *p, const struct types *types,
                  enum decide_pods which, struct decision *ret, struct err *reterr)
 {
     memset(ret, 0, sizeof(*ret));
