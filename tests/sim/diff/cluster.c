@@ -47,13 +47,13 @@ static const char *const app_names[] = {"a", "b", "c", "d"};
 struct app {
     json_t *spec, *labels;
     const char *ns;
-    int cpu_milli, mem_mib;
+    int cpu_milli, mem_mib, gpus;
     bool ports, volumes;
 };
 
 struct room {
     char name[32];
-    int cpu_milli, mem_mib, pods;
+    int cpu_milli, mem_mib, gpus, pods;
     bool ports;
 };
 
@@ -399,6 +399,7 @@ static void make_node(struct gen *g)
     snprintf(r->name, sizeof(r->name), "node-%u", g->n_nodes++);
     r->cpu_milli = t->cpu * 1000 - 80 - DAEMONS_MAX * DAEMON_CPU_MILLI;
     r->mem_mib = t->mem_gib * 900 - DAEMONS_MAX * DAEMON_MEM_MIB;
+    r->gpus = t->gpus;
     r->pods = pods - DAEMONS_MAX;
     json_t *labels = node_labels(g, t, PICK(g, zones), pool);
     put(labels, HOST, json_string(r->name));
@@ -645,6 +646,7 @@ static json_t *app_containers(struct gen *g, struct app *a)
                                 "nvidia.com/gpu", "1", "limits", "nvidia.com/gpu", "1"));
         a->cpu_milli = 100;
         a->mem_mib = 0;
+        a->gpus = 1;
     }
     a->ports = maybe(g, 8);
     if (a->ports) {
@@ -752,12 +754,13 @@ static void make_bound_pod(struct gen *g)
 {
     const struct app *a = &g->apps[below(g, g->n_apps)];
     struct room *r = &g->rooms[below(g, g->n_nodes)];
-    if (r->cpu_milli < a->cpu_milli || r->mem_mib < a->mem_mib || r->pods < 1 ||
-        (a->ports && r->ports)) {
+    if (r->cpu_milli < a->cpu_milli || r->mem_mib < a->mem_mib || r->gpus < a->gpus ||
+        r->pods < 1 || (a->ports && r->ports)) {
         return;
     }
     r->cpu_milli -= a->cpu_milli;
     r->mem_mib -= a->mem_mib;
+    r->gpus -= a->gpus;
     r->pods--;
     r->ports = r->ports || a->ports;
     json_t *pod = make_pod(g, a);

@@ -10,9 +10,9 @@
 #include <stdarg.h>
 
 #define TRIAL "trial"
+#define GHOSTS_MAX 64
 #define PLANNED_MAX 256
 #define DAEMONS_MAX 8
-#define TEAMS 2
 
 void judge_add(struct judgement *j, const char *fmt, ...)
 {
@@ -126,9 +126,17 @@ struct trial {
     size_t n_daemons;
 };
 
+/* The template, as if it ran with every capacity type. */
+static json_t *daemon_spec(const json_t *ds)
+{
+    json_t *spec = json_deep_copy(jsonx_at(ds, "spec.template.spec"));
+    json_object_del(json_object_get(spec, "nodeSelector"), "karpenter.sh/capacity-type");
+    return spec;
+}
+
 static void add_daemon(struct trial *t, const json_t *ds)
 {
-    const json_t *spec = jsonx_at(ds, "spec.template.spec");
+    AUTO_JSON json_t *spec = daemon_spec(ds);
     if (t->n_daemons == DAEMONS_MAX || !sim_node_selected(spec, t->node->obj) ||
         sim_untolerated(json_object_get(spec, "tolerations"), jsonx_at(t->node->obj, "spec.taints"),
                         "NoSchedule", "NoExecute", NULL)) {
@@ -252,56 +260,146 @@ static json_t *strict_pod(const json_t *pod)
     return copy;
 }
 
-/* One pool, with one value of the label that pools may leave open. */
-static void try_pool(struct stage *s, const struct sim_sched_pod *p,
-                     const struct snapshot_pool *pool, const char *team, struct stage_offer *where,
-                     uint32_t *ret_fitting)
+/* Nodes without room: they only make their domains known. */
+struct ghosts {
+    struct sim_sched_node *v[GHOSTS_MAX];
+    size_t n;
+};
+
+static bool could_go(const struct sim_sched_pod *p, const json_t *node)
 {
+    const json_t *spec = json_object_get(p->obj, "spec");
+    return sim_node_selected(spec, node) &&
+           !sim_untolerated(json_object_get(spec, "tolerations"), jsonx_at(node, "spec.taints"),
+                            "NoSchedule", "NoExecute", NULL);
+}
+
+static void ghost_add(struct stage *s, struct ghosts *g, json_t *node)
+{
+    char name[STAGE_NAME];
+    snprintf(name, sizeof(name), "ghost-%zu", g->n);
+    json_object_set_new(jsonx_at(node, "metadata.labels"), "kubernetes.io/hostname",
+                        json_string(name));
+    jsonx_set_new(node, "status.allocatable", json_object());
+    g->v[g->n] = sim_cluster_node(s->sched, name);
+    sim_cluster_set_node(s->sched, g->v[g->n++], node);
+}
+
+/* ---- new nodes ------------------------------------------------------------------------------- */
+
+/* A new node that pool and limits leave, NULL if they do not. team: the value of the one label that
+ * pools of cluster.h leave open, NULL = it is none of theirs. */
+static json_t *new_node(const struct stage *s, const struct stage_offer *o, const char *team)
+{
+    if (!offerings_available(o->pool->offerings, o->type, o->zone, o->ct)) {
+        return NULL;
+    }
     AUTO_JSON json_t *labels = team ? json_pack("{s:s}", "team", team) : json_object();
-    char why[SIM_WHYNOT_TEXT];
-    for (uint32_t t = 0; t < catalog_n_types(pool->catalog); t++) {
-        bool found = !within_limits(s, pool, t);
-        uint32_t n = catalog_n_zones(pool->catalog) * CT_COUNT;
-        for (uint32_t i = 0; i < n && !found; i++) {
-            struct stage_offer o = {pool, t, i / CT_COUNT, (enum capacity_type)(i % CT_COUNT)};
-            if (!offerings_available(pool->offerings, t, o.zone, o.ct)) {
-                continue;
-            }
-            AUTO_JSON json_t *node = stage_node(s, &o, labels, TRIAL);
-            struct trial trial = {.s = s};
-            trial_begin(&trial, node);
-            found = pool_allows(s, pool, node) && fits(s, p, trial.node, why, sizeof(why));
-            trial_end(&trial);
-            if (found) {
-                *where = o;
-                ++*ret_fitting;
+    AUTO_JSON json_t *node = stage_node(s, o, labels, TRIAL);
+    return pool_allows(s, o->pool, node) ? json_incref(node) : NULL;
+}
+
+/* Asked of every new node until it says true, then of none of its type any more. */
+typedef bool (*node_fn)(void *ctx, const struct stage_offer *o, json_t *node);
+
+static void each_of_type(const struct stage *s, const struct snapshot_pool *pool, uint32_t type,
+                         const char *team, node_fn fn, void *ctx)
+{
+    uint32_t n = catalog_n_zones(pool->catalog) * CT_COUNT;
+    for (uint32_t i = 0; i < n; i++) {
+        struct stage_offer o = {pool, type, i / CT_COUNT, (enum capacity_type)(i % CT_COUNT)};
+        AUTO_JSON json_t *node = new_node(s, &o, team);
+        if (node && fn(ctx, &o, node)) {
+            return;
+        }
+    }
+}
+
+static void each_new(const struct stage *s, const struct snapshot_pool *pool, node_fn fn, void *ctx)
+{
+    static const char *const teams[] = {NULL, "red", "blue"};
+    sym key = sym_find(s->plan->world.syms, "team");
+    bool open = key != SYM_NONE && reqset_get(&pool->np->reqs, key) != NULL;
+    for (uint32_t type = 0; type < catalog_n_types(pool->catalog); type++) {
+        for (size_t k = 0; k < ARRAY_LEN(teams) && within_limits(s, pool, type); k++) {
+            if (open == (teams[k] != NULL)) {
+                each_of_type(s, pool, type, teams[k], fn, ctx);
             }
         }
     }
 }
 
+struct haunt {
+    struct stage *s;
+    const struct sim_sched_pod *p;
+    struct ghosts *g;
+    uint64_t seen; /* bit: zone and capacity type */
+};
+
+static bool haunt_one(void *ctx, const struct stage_offer *o, json_t *node)
+{
+    struct haunt *h = ctx;
+    uint64_t bit = UINT64_C(1) << (o->zone * CT_COUNT + (unsigned)o->ct);
+    if (!(h->seen & bit) && h->g->n < GHOSTS_MAX && could_go(h->p, node)) {
+        h->seen |= bit;
+        ghost_add(h->s, h->g, node);
+    }
+    return false;
+}
+
+static void ghosts_come(struct stage *s, const struct sim_sched_pod *p, struct ghosts *g)
+{
+    g->n = 0;
+    for (uint32_t i = 0; i < s->plan->decision.snap.n_pools; i++) {
+        struct haunt h = {s, p, g, 0};
+        each_new(s, &s->plan->decision.snap.pools[i], haunt_one, &h);
+    }
+}
+
+static void ghosts_go(struct stage *s, struct ghosts *g)
+{
+    for (size_t i = 0; i < g->n; i++) {
+        sim_cluster_set_node(s->sched, g->v[i], NULL);
+    }
+}
+
+struct search {
+    struct stage *s;
+    const struct sim_sched_pod *p;
+    struct stage_offer where;
+    uint32_t last, fitting; /* types; last: 1 + the one that fitted last */
+};
+
+static bool search_one(void *ctx, const struct stage_offer *o, json_t *node)
+{
+    struct search *x = ctx;
+    struct trial trial = {.s = x->s};
+    char why[SIM_WHYNOT_TEXT];
+    trial_begin(&trial, node);
+    bool ok = fits(x->s, x->p, trial.node, why, sizeof(why));
+    trial_end(&trial);
+    if (ok) {
+        x->where = *o;
+        x->fitting += x->last != o->type + 1;
+        x->last = o->type + 1;
+    }
+    return ok;
+}
+
 static void try_new(struct stage *s, const struct sim_sched_pod *p, const char *why,
                     struct judgement *j)
 {
-    static const char *const teams[] = {NULL, "red", "blue"};
     const struct symtab *t = s->plan->world.syms;
     for (uint32_t i = 0; i < s->plan->decision.snap.n_pools; i++) {
         const struct snapshot_pool *pool = &s->plan->decision.snap.pools[i];
-        for (size_t k = 0; k < ARRAY_LEN(teams); k++) {
-            struct stage_offer o;
-            uint32_t fitting = 0;
-            bool open = reqset_get(&pool->np->reqs, sym_find(t, "team")) != NULL;
-            if (open != (teams[k] != NULL)) {
-                continue;
-            }
-            try_pool(s, p, pool, teams[k], &o, &fitting);
-            if (fitting > 0 && enough_types(pool, fitting)) {
-                judge_add(j, "%s/%s is refused (%s), but a new %s of %s in %s (%s) takes it", p->ns,
-                          p->name, why, sym_str(t, catalog_type_name(pool->catalog, o.type)),
-                          pool->np->m.name, sym_str(t, catalog_zone(pool->catalog, o.zone)),
-                          sym_str(t, capacity_type_sym(o.ct)));
-                return;
-            }
+        struct search x = {.s = s, .p = p};
+        each_new(s, pool, search_one, &x);
+        if (x.fitting > 0 && enough_types(pool, x.fitting)) {
+            judge_add(j, "%s/%s is refused (%s), but a new %s of %s in %s (%s) takes it", p->ns,
+                      p->name, why, sym_str(t, catalog_type_name(pool->catalog, x.where.type)),
+                      pool->np->m.name, sym_str(t, catalog_zone(pool->catalog, x.where.zone)),
+                      sym_str(t, capacity_type_sym(x.where.ct)));
+            return;
         }
     }
 }
@@ -323,15 +421,18 @@ static bool try_there(struct stage *s, const struct sim_sched_pod *p, const char
 static void judge_refusal(struct stage *s, const struct sched_refusal *r, struct judgement *j)
 {
     AUTO_BUF struct buf why;
+    struct ghosts ghosts;
     struct sim_sched_pod *p = stage_pod(s, r->pod);
     AUTO_JSON json_t *was = json_incref(p->obj);
     AUTO_JSON json_t *strict = strict_pod(p->obj);
     buf_init(&why, 4096);
     reason_fmt(s->plan->world.syms, &r->reason, &why);
     sim_cluster_pod_read(p, strict);
+    ghosts_come(s, p, &ghosts);
     if (!try_there(s, p, why.p, j)) {
         try_new(s, p, why.p, j);
     }
+    ghosts_go(s, &ghosts);
     sim_cluster_pod_read(p, was);
 }
 

@@ -8,9 +8,10 @@
  *    type that pool and limits leave. All of them are tried, each by itself: as the scheduler binds
  *    one pod after the other, pods that could only come together could not come at all.
  *
- * The rules that the core takes more strictly on purpose (sched_topo.h) are not held against it:
- * over host names the least count is 0; a zone that a pool could add is a domain for every pod that
- * could go there, with or without a node in it.
+ * The rules that the core takes more strictly on purpose are not held against it. Over host names
+ * the least count of a spread is 0, and a domain that a pool could add is one for every pod that
+ * could go there, with or without a node in it (sched_topo.h). A DaemonSet that only runs in some
+ * of the zones or with some of the capacity types of a pool counts on all new nodes (template.h).
  *
  * Against limits planned claims count with the largest capacity that their types have. A pool with
  * minValues gets a new node only if that many of its types would do.
