@@ -2,11 +2,13 @@
  * placetest.h - a whole placing in one text: nodes, pools, pods and volumes as YAML, pods with the
  * spec that Kubernetes has, and the outcome as one line.
  *
- *   pools:   [{name, reqs: "key In a,b", taints: "k:NoSchedule", share: "25%"}]   default: one,
- * "main" nodes:   [{name, zone, labels: {}, taints: "k:NoSchedule", cpu: milli}]       nobody's, 4
- * cpu bound:   [{node, count, ns, labels: {}, owner, spec: {}}] pods:    [{count, name, ns, labels:
- * {}, cpu: milli, owner, spec: {}}]             default cpu: 100 objects: [Kubernetes objects:
- * Namespace, PersistentVolumeClaim, …] types:   [instance types that the pool may use]
+ *  - pools: [{name, reqs: "key In a,b", taints: "k:NoSchedule", share: "25%", limit: nodes}];
+ *    none: one named "main"
+ *  - nodes: [{name, zone, labels: {}, taints: "k:NoSchedule", cpu: milli}]; nobody's, 4 cpu
+ *  - bound: [{node, count, ns, labels: {}, owner, spec: {}}]
+ *  - pods: [{count, name, ns, labels: {}, cpu: milli, owner, spec: {}}]; cpu 100 unless said
+ *  - objects: [Kubernetes objects: Namespace, PersistentVolumeClaim, …]
+ *  - types: [instance types that the pool may use]
  *
  * The outcome: pods per zone ("?" where a claim leaves it open), claims, pods on nodes that exist,
  * and refusals by code: "a=2 b=1 | 3 claims | 1 on nodes | TopologySpread 2".
@@ -130,6 +132,11 @@ static inline void w_pools(struct world *w, const json_t *list)
         struct nodepool *np = fix_pool(w->f, jsonx_str(o, "name"), jsonx_str_or(o, "reqs", ""));
         np->taints = fix_taints(w->f, jsonx_str_or(o, "taints", ""));
         np->weight = (int32_t)jsonx_int(o, "weight", 0);
+        np->limit_nodes = jsonx_int(o, "limit", -1);
+        np->has_limits = np->limit_nodes >= 0;
+        for (int r = 0; r < RES_FIXED; r++) {
+            np->limits.v[r] = -1;
+        }
         if (jsonx_str(o, "share")) {
             struct kv *kv = ARENA_NEW(&w->f->a, struct kv);
             *kv = (struct kv){ANN_MAX_SHARE, arena_strdup(&w->f->a, jsonx_str(o, "share"))};
