@@ -57,6 +57,7 @@ static bool fits(const struct stage *s, const struct sim_sched_pod *p, struct si
 struct planned {
     struct sim_sched_pod *pod;
     struct sim_sched_node *node;
+    uint32_t turn;
     bool bound;
 };
 
@@ -65,13 +66,30 @@ struct plan_list {
     size_t n;
 };
 
+/* Where the pod's turn was. */
+static uint32_t turn(const struct stage *s, const struct pod *p)
+{
+    const struct snapshot *snap = &s->plan->decision.snap;
+    uint32_t i = 0;
+    while (i < snap->n_pods && snap->pods[i] != p) {
+        i++;
+    }
+    return i;
+}
+
 static void list_add(struct stage *s, struct plan_list *l, const struct pod *p, const char *node)
 {
     if (l->n < PLANNED_MAX) {
-        l->v[l->n++] = (struct planned){stage_pod(s, p), sim_cluster_node(s->sched, node), false};
+        struct planned x = {stage_pod(s, p), sim_cluster_node(s->sched, node), turn(s, p), false};
+        size_t i = l->n++;
+        for (; i > 0 && l->v[i - 1].turn > x.turn; i--) {
+            l->v[i] = l->v[i - 1];
+        }
+        l->v[i] = x;
     }
 }
 
+/* In the order in which the core placed them. */
 static void list_all(struct stage *s, struct plan_list *l)
 {
     const struct sched_result *r = s->plan->result;
@@ -211,10 +229,13 @@ static int64_t largest(const struct sched_claim *c, int r)
     return ret;
 }
 
-/* One more node of the type stays within the pool's limits. */
-static bool within_limits(const struct stage *s, const struct snapshot_pool *pool, uint32_t type)
+/* One more node of the type stays within the pool's limits, as the first of the plan or as the
+ * next. */
+static bool within_limits(const struct stage *s, const struct snapshot_pool *pool, uint32_t type,
+                          bool first)
 {
-    const struct sched_result *r = s->plan->result;
+    static const struct sched_result none;
+    const struct sched_result *r = first ? &none : s->plan->result;
     const struct nodepool *np = pool->np;
     int64_t nodes = pool->nodes_in_use;
     for (uint32_t i = 0; i < r->n_claims; i++) {
@@ -315,13 +336,14 @@ static void each_of_type(const struct stage *s, const struct snapshot_pool *pool
     }
 }
 
-static void each_new(const struct stage *s, const struct snapshot_pool *pool, node_fn fn, void *ctx)
+static void each_new(const struct stage *s, const struct snapshot_pool *pool, bool first,
+                     node_fn fn, void *ctx)
 {
     static const char *const teams[] = {NULL, "red", "blue"};
     sym key = sym_find(s->plan->world.syms, "team");
     bool open = key != SYM_NONE && reqset_get(&pool->np->reqs, key) != NULL;
     for (uint32_t type = 0; type < catalog_n_types(pool->catalog); type++) {
-        for (size_t k = 0; k < ARRAY_LEN(teams) && within_limits(s, pool, type); k++) {
+        for (size_t k = 0; k < ARRAY_LEN(teams) && within_limits(s, pool, type, first); k++) {
             if (open == (teams[k] != NULL)) {
                 each_of_type(s, pool, type, teams[k], fn, ctx);
             }
@@ -352,7 +374,7 @@ static void ghosts_come(struct stage *s, const struct sim_sched_pod *p, struct g
     g->n = 0;
     for (uint32_t i = 0; i < s->plan->decision.snap.n_pools; i++) {
         struct haunt h = {s, p, g, 0};
-        each_new(s, &s->plan->decision.snap.pools[i], haunt_one, &h);
+        each_new(s, &s->plan->decision.snap.pools[i], true, haunt_one, &h);
     }
 }
 
@@ -393,7 +415,7 @@ static void try_new(struct stage *s, const struct sim_sched_pod *p, const char *
     for (uint32_t i = 0; i < s->plan->decision.snap.n_pools; i++) {
         const struct snapshot_pool *pool = &s->plan->decision.snap.pools[i];
         struct search x = {.s = s, .p = p};
-        each_new(s, pool, search_one, &x);
+        each_new(s, pool, false, search_one, &x);
         if (x.fitting > 0 && enough_types(pool, x.fitting)) {
             judge_add(j, "%s/%s is refused (%s), but a new %s of %s in %s (%s) takes it", p->ns,
                       p->name, why, sym_str(t, catalog_type_name(pool->catalog, x.where.type)),
@@ -410,7 +432,7 @@ static bool try_there(struct stage *s, const struct sim_sched_pod *p, const char
     char no[SIM_WHYNOT_TEXT];
     for (MAP_EACH(s->sched->nodes, e)) {
         struct sim_sched_node *n = map_value(e);
-        if (n->obj && fits(s, p, n, no, sizeof(no))) {
+        if (n->obj && !n->unschedulable && fits(s, p, n, no, sizeof(no))) {
             judge_add(j, "%s/%s is refused (%s), but %s takes it", p->ns, p->name, why, n->name);
             return true;
         }

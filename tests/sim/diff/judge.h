@@ -10,8 +10,10 @@
  *
  * The rules that the core takes more strictly on purpose are not held against it. Over host names
  * the least count of a spread is 0, and a domain that a pool could add is one for every pod that
- * could go there, with or without a node in it (sched_topo.h). A DaemonSet that only runs in some
- * of the zones or with some of the capacity types of a pool counts on all new nodes (template.h).
+ * could go there, with or without a node in it, within what limits left at first (sched_topo.h). A
+ * cordoned node is no place, though a pod may tolerate that (snapshot.h). A DaemonSet that only
+ * runs in some of the zones or with some of the capacity types of a pool counts on all new nodes
+ * (template.h).
  *
  * Against limits planned claims count with the largest capacity that their types have. A pool with
  * minValues gets a new node only if that many of its types would do.
