@@ -116,10 +116,17 @@ static int write_json(const char *dir, const char *name, const json_t *o, struct
                : 0;
 }
 
+struct note {
+    const struct stage *s;
+    json_t *planned;
+};
+
 static void note_planned(void *ctx, const struct pod *p, const char *node)
 {
+    struct note *n = ctx;
+    AUTO_FREE char *key = xasprintf("%s/%s", p->m.ns, p->m.name);
     (void)node;
-    json_array_append_new(ctx, json_sprintf("%s/%s", p->m.ns, p->m.name));
+    json_object_set_new(n->planned, key, json_string(stage_where(n->s, p, NULL)));
 }
 
 /* For the player on a real control plane. */
@@ -127,11 +134,11 @@ static int write_case(const struct stage *s, const char *dir, struct err *reterr
 {
     char name[64];
     snprintf(name, sizeof(name), "%llu.json", (unsigned long long)s->cluster->seed);
-    json_t *planned = json_array();
-    each_planned(s->plan->result, note_planned, planned);
+    struct note n = {s, json_object()};
+    each_planned(s->plan->result, note_planned, &n);
     AUTO_JSON json_t *o =
         json_pack("{s:I, s:O, s:O, s:o}", "seed", (json_int_t)s->cluster->seed, "objects",
-                  s->cluster->objects, "nodes", s->launched, "planned", planned);
+                  s->cluster->objects, "nodes", s->launched, "planned", n.planned);
     return write_json(dir, name, o, reterr);
 }
 
@@ -155,9 +162,9 @@ static int play(const struct command *c, const struct diff_cluster *cluster, str
     }
     int rc = stage_set(cluster, &plan, &s, reterr);
     if (rc == 0) {
-        rc = c->write ? write_case(&s, c->write, reterr) : 0;
         judge(&s, j);
         stage_run(&s);
+        rc = c->write ? write_case(&s, c->write, reterr) : 0;
         count(&s, tell, t);
         stage_done(&s);
     }

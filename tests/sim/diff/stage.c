@@ -192,7 +192,10 @@ static int create_there(const struct stage *s, struct err *reterr)
     size_t i;
     json_t *o;
     json_array_foreach (s->cluster->objects, i, o) {
-        AUTO_JSON json_t *node = on_its_way(o) ? registered(o) : NULL;
+        json_t *node = on_its_way(o) ? registered(o) : NULL;
+        if (node) {
+            json_array_append_new(s->launched, node);
+        }
         if (!waits(o) &&
             (create(s->world, o, reterr) || (node && create(s->world, node, reterr)))) {
             return err_wrap(reterr, "%s", jsonx_str(o, "metadata.name"));

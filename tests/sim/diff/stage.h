@@ -23,7 +23,7 @@ struct stage {
     const struct diff_plan *plan;
     struct sim_world *world;
     struct sim_cluster *sched; /* what the scheduler knows */
-    json_t *launched;          /* array: the nodes that the plan's claims became */
+    json_t *launched;          /* array: the nodes that claims became, on their way or planned */
 };
 
 /* A place where an instance could be launched. */
