@@ -66,7 +66,7 @@ CMD_MAIN := cmd/main.c
 CMD_SRC := $(filter-out $(CMD_MAIN),$(call src,cmd))
 SIM_MAIN := tests/sim/karp_sim.c tests/sim/karp_ec2.c tests/sim/ec2_http.c
 SIM_SRC := $(filter-out $(SIM_MAIN),$(call src,tests/sim) $(call src,tests/sim/kube) $(call src,tests/sim/kube/sched) \
-           $(call src,tests/sim/kube/ctl) $(call src,tests/sim/kube/rule) $(call src,tests/sim/ec2))
+           $(call src,tests/sim/kube/ctl) $(call src,tests/sim/kube/rule) $(call src,tests/sim/ec2) $(call src,tests/sim/diff))
 
 CATALOG_DATA := $(wildcard common/core/data/*.json.gz)
 CATALOG_C := $(BUILD)/gen/catalog_table.c
@@ -113,7 +113,7 @@ $(BUILD)/karp-agent: $(call obj,$(AGENT_MAIN)) $(BUILD)/libagent.a $(COMMON_A)
 	$(call link,$(LIBS))
 $(BUILD)/kubectl-karp: $(call obj,$(CMD_MAIN)) $(BUILD)/libcmd.a $(COMMON_A)
 	$(call link,$(CMD_LIBS))
-$(BUILD)/karp-sim: $(BUILD)/obj/tests/sim/karp_sim.o $(BUILD)/libsim.a $(BUILD)/libagent.a $(COMMON_A)
+$(BUILD)/karp-sim: $(BUILD)/obj/tests/sim/karp_sim.o $(BUILD)/libsim.a $(BUILD)/libagent.a $(BUILD)/libcmd.a $(COMMON_A)
 	$(call link,$(LIBS))
 $(BUILD)/karp-ec2: $(BUILD)/obj/tests/sim/karp_ec2.o $(BUILD)/obj/tests/sim/ec2_http.o $(BUILD)/libsim.a $(COMMON_A)
 	$(call link,$(LIBS))

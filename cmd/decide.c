@@ -476,11 +476,7 @@ static int build(struct decider *d)
         only_unbound(d, &in);
     }
     snapshot_build(d->a, &in, &d->d->snap);
-    struct sched *s = sched_begin(d->a, &d->d->snap, &options);
-    while (!sched_step(s, DECIDE_MAX_UNITS)) {
-    }
-    d->d->pass = s;
-    d->d->result = sched_result(s);
+    d->d->pass = sched_begin(d->a, &d->d->snap, &options);
     return 0;
 }
 
@@ -492,6 +488,18 @@ int decide(struct cmd *c, struct world *w, const struct prices *p, const struct 
 
 static int begin(struct cmd *c, struct world *w, const struct prices *p, const struct types *types,
                  const struct decider *with, struct decision *ret, struct err *reterr)
+{
+    if (decide_begin(c, w, p, types, which, ret, reterr) != 0) {
+        return -1;
+    }
+    while (!sched_step(ret->pass, DECIDE_MAX_UNITS)) {
+    }
+    ret->result = sched_result(ret->pass);
+    return 0;
+}
+
+int decide_begin(struct cmd *c, struct world *w, const struct prices *p, const struct types *types,
+                 enum decide_pods which, struct decision *ret, struct err *reterr)
 {
     memset(ret, 0, sizeof(*ret));
     arena_init(&ret->mem, 64u << 10, SCRATCH_MAX);

@@ -27,8 +27,8 @@ struct decide_market; /* a catalog with its offerings */
 struct decision {
     struct arena mem;
     struct snapshot snap;
-    struct sched *pass; /* over; for explain.h */
-    const struct sched_result *result;
+    struct sched *pass;                /* over, but after decide_begin; for explain.h */
+    const struct sched_result *result; /* NULL after decide_begin */
     struct decide_market *markets;
     size_t n_markets, cap_markets;
 };
@@ -38,6 +38,9 @@ enum decide_pods { DECIDE_AS_AGENT, DECIDE_UNBOUND };
 
 /* On failure nothing is left behind. */
 int decide_which(struct cmd *c, struct world *w, const struct prices *p, const struct types *types,
+                 enum decide_pods which, struct decision *ret, struct err *reterr);
+/* The same up to the first step: who steps `pass` asks it for the result. */
+int decide_begin(struct cmd *c, struct world *w, const struct prices *p, const struct types *types,
                  enum decide_pods which, struct decision *ret, struct err *reterr);
 /* As the agent. */
 int decide(struct cmd *c, struct world *w, const struct prices *p, const struct types *types,

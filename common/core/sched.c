@@ -400,8 +400,10 @@ static bool hopeless(struct sched *s, const struct sched_class *k)
 
 static void learn(struct sched *s, struct sched_class *k)
 {
-    if (!k->learned) {
+    if (s->leg == 0 && s->pos == 0) {
         sched_topo_learn(s, k->cls, k->topo);
+    }
+    if (!k->learned) {
         sched_volume_learn(s, k->volume);
         k->learned = true;
     }

@@ -128,6 +128,10 @@ static void pool_domains(struct sched *s, const struct sched_pool *p, const stru
     for (uint32_t i = 0; i < want.n; i++) {
         template_narrow(c, s->syms, reqset_get(&reqs, want.v[i].key), types);
     }
+    sched_limit_at_first(s, p, types);
+    if (!bits_any(types, catalog_words(c))) {
+        return;
+    }
     sym values[TOPO_MAX_VALUES];
     struct offer_mask offer = offerings_mask(c, s->syms, &reqs);
     uint32_t n = sched_topo_values(s, p, &reqs, types, offer, key, values);
@@ -176,8 +180,54 @@ static void learn_domains(struct sched *s, const struct pod_class *cls, struct t
         sched_topo_add_domain(s, u->g, set.v[i]);
     }
     u->domains = arena_memdup(s->a, set.v, set.n * sizeof(*set.v));
-    u->n_domains = set.n;
+    u->n_domains = u->cap_domains = set.n;
     u->known = true;
+}
+
+/* The only value of the key that a node of the claim can come to have, or SYM_NONE. */
+static sym settled(const struct sched_open *c, sym key)
+{
+    const struct req *r = reqset_get(&c->reqs, key);
+    const struct catalog *cat = c->pool->tm.catalog;
+    uint64_t zones = c->offer.zones;
+    if ((key == L_ZONE || key == L_ZONE_ID) && zones != 0 && (zones & (zones - 1)) == 0) {
+        uint32_t z = (uint32_t)__builtin_ctzll(zones);
+        return key == L_ZONE ? catalog_zone(cat, z) : catalog_zone_id(cat, z);
+    }
+    if (key == L_CAPACITY_TYPE && c->offer.cts != 0 && (c->offer.cts & (c->offer.cts - 1)) == 0) {
+        return capacity_type_sym((enum capacity_type)__builtin_ctz(c->offer.cts));
+    }
+    return r ? req_single(r) : SYM_NONE;
+}
+
+static bool has_domain(const struct topo_use *u, sym value)
+{
+    for (uint32_t i = 0; i < u->n_domains; i++) {
+        if (u->domains[i] == value) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool claim_included(struct sched *s, const struct topo_group *g, const struct sched_open *c);
+
+/* Claims opened since the last look: each will be a node like those that are there. */
+static void learn_claims(struct sched *s, struct topo_use *u)
+{
+    for (; u->claims_seen < s->n_claims; u->claims_seen++) {
+        const struct sched_open *c = s->claims[u->claims_seen];
+        sym value = settled(c, u->g->key);
+        if (value == SYM_NONE || has_domain(u, value) || !claim_included(s, u->g, c)) {
+            continue;
+        }
+        uint32_t least = sched_topo_least(s, u);
+        ARENA_GROW(s->a, u->domains, u->n_domains, u->cap_domains);
+        u->domains[u->n_domains++] = value;
+        u->least_stamp = 0;
+        uint32_t now = sched_topo_least(s, u);
+        u->lost += now < least ? least - now : 0;
+    }
 }
 
 static uint32_t count_in(const struct topo_group *g, sym value)
@@ -218,9 +268,13 @@ void sched_topo_learn(struct sched *s, const struct pod_class *cls, const struct
 {
     for (uint32_t i = 0; k != NULL && i < k->n_uses; i++) {
         struct topo_use *u = &k->uses[i];
-        if (u->g->kind == TOPO_SPREAD && !u->g->host && !u->known) {
+        if (u->g->kind != TOPO_SPREAD || u->g->host) {
+            continue;
+        }
+        if (!u->known) {
             learn_domains(s, cls, u);
         }
+        learn_claims(s, u);
     }
 }
 
@@ -534,7 +588,7 @@ uint64_t sched_topo_state(struct sched *s, const struct topo_class *k)
         if (u->g->kind == TOPO_AFFINITY) {
             ret += u->g->opened;
         } else if (u->g->kind == TOPO_SPREAD && !u->g->host) {
-            ret += sched_topo_least(s, u);
+            ret += sched_topo_least(s, u) + u->lost;
         }
     }
     return ret;

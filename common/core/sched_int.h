@@ -98,7 +98,7 @@ struct sched_class {
     const struct pod_class *cls;
     const struct topo_class *topo;     /* NULL: no rules about other pods concern it */
     const struct volume_class *volume; /* NULL: no volumes */
-    bool learned;                      /* domains and limits have been found out */
+    bool learned;                      /* limits of volumes have been found out */
     bool changes;                      /* its rules can let in later what they refuse now */
     struct sched_ask **asks;           /* made when first needed */
     uint32_t n_asks;
@@ -337,6 +337,8 @@ enum sched_room sched_limit_room(struct sched *s, struct sched_pool *p, struct s
 void sched_limit_refresh(struct sched *s, struct sched_pool *p);
 /* The claim's types have changed. */
 void sched_limit_touch(struct sched_open *c);
+/* types &= those that the limits left when the pass began. */
+void sched_limit_at_first(struct sched *s, const struct sched_pool *p, uint64_t *types);
 /* What is left of the pool's limits, -1 where there is none. */
 struct resources sched_limit_left(struct sched *s, struct sched_pool *p);
 

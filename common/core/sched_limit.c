@@ -353,6 +353,20 @@ static bool least_need(struct sched *s, const struct sched_pool *p, const struct
     return false;
 }
 
+void sched_limit_at_first(struct sched *s, const struct sched_pool *p, uint64_t *types)
+{
+    const struct nodepool *np = p->in->np;
+    if (!np->has_limits) {
+        return;
+    }
+    if (np->limit_nodes >= 0 && p->in->nodes_in_use >= np->limit_nodes) {
+        memset(types, 0, catalog_words(p->tm.catalog) * sizeof(*types));
+        return;
+    }
+    struct resources most = subtract(s->a, &np->limits, &p->in->in_use);
+    catalog_narrow_limit(p->tm.catalog, &most, types);
+}
+
 /* Tries the cheapest types first. */
 static bool make_room(struct sched *s, struct sched_pool *p, const struct sched_trial *t)
 {
@@ -360,8 +374,7 @@ static bool make_room(struct sched *s, struct sched_pool *p, const struct sched_
     uint64_t types[CATALOG_WORDS_MAX] = {0};
     uint32_t ranked[SCHED_MAX_ROOM_TYPES];
     memcpy(types, t->types, catalog_words(c) * sizeof(*types));
-    struct resources most = subtract(s->a, &p->in->np->limits, &p->in->in_use);
-    catalog_narrow_limit(c, &most, types);
+    sched_limit_at_first(s, p, types);
     uint32_t n =
         offerings_rank(p->in->offerings, types, t->offer, false, ranked, SCHED_MAX_ROOM_TYPES);
     bool done = false;

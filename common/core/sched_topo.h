@@ -24,9 +24,10 @@
  * As kube-scheduler: a selector that is absent selects nothing; affinity without any matching pod
  * is met by a pod that matches its own terms, and only then; nodes without the key are no place for
  * a spread and keep no pod off by anti-affinity. Domains of a spread are those of nodes that its
- * inclusion policies count, and those that pools could add where this pod could go (Karpenter also
- * counts what other pods could open). Spread over host names has minimum 0, as Karpenter, which is
- * the stricter rule.
+ * inclusion policies count, claims of this pass among them once they are sure to lie in one, and
+ * those that pools could add where this pod could go, within what limits left when the pass began
+ * (Karpenter also counts what other pods could open, and pools at their limit). Spread over host
+ * names has minimum 0, as Karpenter, which is the stricter rule.
  */
 #ifndef KARP_CORE_SCHED_TOPO_H
 #define KARP_CORE_SCHED_TOPO_H
@@ -76,10 +77,12 @@ struct topo_use {
     struct topo_group *g;
     bool self; /* the pod is one of those that the group counts */
     enum topo_soft soft;
-    uint32_t rank;      /* in the order in which preferences are given up */
-    bool known;         /* the domains below are */
-    const sym *domains; /* SPREAD over domains: those that count for the minimum */
-    uint32_t n_domains;
+    uint32_t rank; /* in the order in which preferences are given up */
+    bool known;    /* the domains below are */
+    sym *domains;  /* SPREAD over domains: those that count for the minimum */
+    uint32_t n_domains, cap_domains;
+    uint32_t claims_seen; /* claims of this pass that were looked at for more of them */
+    uint64_t lost;        /* how far the minimum fell as domains were added */
     uint64_t least_stamp; /* of the group when least was computed, plus 1 */
     uint32_t least;
 };
@@ -164,7 +167,8 @@ bool sched_topo_changes(const struct topo_class *k);
 /* Fills operands and text of a refusal by the rule. */
 void sched_topo_reason(struct sched *s, const struct topo_use *u, struct reason *r);
 uint32_t sched_topo_least(struct sched *s, struct topo_use *u);
-/* Finds out which domains the spreads of the class have; cls is any that has the rules. */
+/* Finds out which domains the spreads of the class have, and which ones claims opened since have
+ * brought; cls is any that has the rules. */
 void sched_topo_learn(struct sched *s, const struct pod_class *cls, const struct topo_class *k);
 
 #endif

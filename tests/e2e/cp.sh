@@ -157,7 +157,7 @@ cp_controllers() {
     proc_start kcm "$CP_BIN/kube-controller-manager" --kubeconfig="$CP/kcm.kubeconfig" --leader-elect=false \
         --secure-port="$KCM_PORT" --bind-address=127.0.0.1 --cert-dir="$CP/certs/kcm" \
         --service-account-private-key-file="$CP/certs/sa.key" --root-ca-file="$CP/certs/ca.crt" \
-        --kube-api-qps=500 --kube-api-burst=1000 \
+        --kube-api-qps=500 --kube-api-burst=1000 --pvclaimbinder-sync-period=1s \
         --controllers='*,-nodeipam,-cloud-node-lifecycle,-service-lb-controller,-node-route-controller'
     proc_start sched "$CP_BIN/kube-scheduler" --kubeconfig="$CP/sched.kubeconfig" --leader-elect=false \
         --secure-port="$SCHED_PORT" --bind-address=127.0.0.1 --cert-dir="$CP/certs/sched" \

@@ -3,6 +3,8 @@
  *
  *   karp-sim run FILE... [--seed N] [--faults none|mild|harsh] [--trace] [-o table|json]
  *   karp-sim campaign FILE... --seeds A-B [--faults none|mild|harsh] [-j N]
+ *   karp-sim compare FILE               see compare.h
+ *   karp-sim differential ...           see diff/differential.h
  *
  * Exit status: 0 all expectations held and no invariant was violated; 1 one failed; 2 wrong usage
  * or a wrong file.
@@ -13,6 +15,7 @@
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
 #include "compare.h"
+#include "diff/differential.h"
 #include "run.h"
 
 #include <unistd.h>
@@ -275,6 +278,9 @@ int main(int argc, char **argv)
     struct command c = {.n_files = 0};
     if (argc == 3 && str_eq(argv[1], "compare")) {
         return compare_main(argv[2]);
+    }
+    if (argc >= 2 && str_eq(argv[1], "differential")) {
+        return differential_main(argc - 2, argv + 2);
     }
     int rc = parse(&c, argc, argv);
     return rc ? rc : run_all(&c);

@@ -3,13 +3,14 @@
  * spec that Kubernetes has, and the outcome as one line.
  *
  * The text has any of these:
- * - pools: [{name, reqs: "key In a,b", taints: "k:NoSchedule", weight, share: "25%"}], by default
- *   one, "main"
+ * - pools: [{name, reqs: "key In a,b", taints: "k:NoSchedule", weight, share: "25%", limit: nodes}],
+ *   by default one, "main"
  * - nodes: [{name, zone, labels: {}, taints: "k:NoSchedule", cpu: milli}], nobody's, 4 cpu
  * - bound: [{node, count, ns, labels: {}, owner, spec: {}}]
  * - pods: [{count, name, ns, labels: {}, cpu: milli, owner, spec: {}}], by default of 100m; owner
  * is the name of a ReplicaSet
  * - objects: [Kubernetes objects: Namespace, PersistentVolumeClaim, …]
+ * - types: [instance types that the pool may use]
  * - defaults: [spread constraints of pods that declare none]
  *
  * The outcome: pods per zone ("?" where a claim leaves it open), claims, pods on nodes that exist,
@@ -134,6 +135,11 @@ static inline void w_pools(struct world *w, const json_t *list)
         struct nodepool *np = fix_pool(w->f, jsonx_str(o, "name"), jsonx_str_or(o, "reqs", ""));
         np->taints = fix_taints(w->f, jsonx_str_or(o, "taints", ""));
         np->weight = (int32_t)jsonx_int(o, "weight", 0);
+        np->limit_nodes = jsonx_int(o, "limit", -1);
+        np->has_limits = np->limit_nodes >= 0;
+        for (int r = 0; r < RES_FIXED; r++) {
+            np->limits.v[r] = -1;
+        }
         if (jsonx_str(o, "share")) {
             struct kv *kv = ARENA_NEW(&w->f->a, struct kv);
             *kv = (struct kv){ANN_MAX_SHARE, arena_strdup(&w->f->a, jsonx_str(o, "share"))};

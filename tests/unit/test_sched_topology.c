@@ -114,6 +114,25 @@ static const struct place_row rows[] = {
      ", spec: {nodeSelector: {team: a}, tolerations: [{operator: Exists}], " SPREAD(
          "capacity-spread", ", nodeTaintsPolicy: Honor, nodeAffinityPolicy: Honor") "}}]}",
      "?=4 | 1 claims", NULL, 0},
+    {"a pool that may add no nodes adds no domain",
+     "{pools: [{name: main, reqs: '" ZONE " In zone-a'},"
+     " {name: full, reqs: '" ZONE " In zone-b', limit: 0}],"
+     " pods: [{count: 2, " WEB ", spec: {" SPREAD(ZONE, "") "}}]}",
+     "a=2 | 1 claims", NULL, 0},
+    {"a zone that another pod's node brings is a domain",
+     "{pools: [{name: main, reqs: '" ZONE " In zone-a'},"
+     " {name: other, reqs: '" ZONE " In zone-b', taints: 'x:NoSchedule'}],"
+     " pods: [{name: big, cpu: 3000, spec: {nodeSelector: {" ZONE
+     ": zone-b}, tolerations: [{operator: Exists}]}},"
+     " {count: 3, " WEB ", spec: {" SPREAD(ZONE, "") "}}]}",
+     "a=1 b=1 | 2 claims | TopologySpread 2", NULL, 0},
+    {"but not with nodeTaintsPolicy Honor, when it comes in this pass",
+     "{pools: [{name: main, reqs: '" ZONE " In zone-a'},"
+     " {name: other, reqs: '" ZONE " In zone-b', taints: 'x:NoSchedule'}],"
+     " pods: [{name: big, cpu: 3000, spec: {nodeSelector: {" ZONE
+     ": zone-b}, tolerations: [{operator: Exists}]}},"
+     " {count: 3, " WEB ", spec: {" SPREAD(ZONE, ", nodeTaintsPolicy: Honor") "}}]}",
+     "a=3 b=1 | 2 claims", NULL, 0},
     {"minDomains that there are not",
      "{pods: [{count: 5, " WEB ", spec: {" SPREAD(ZONE, ", minDomains: 4") "}}]}",
      "a=1 b=1 c=1 | 3 claims | TopologySpread 2", NULL, 0},

@@ -96,7 +96,7 @@ void sim_cluster_done(struct sim_cluster *c);
 
 /* The node of that name, made if there is none. */
 struct sim_sched_node *sim_cluster_node(struct sim_cluster *c, const char *name);
-/* obj NULL: the Node was deleted. */
+/* obj NULL: the Node was deleted, and is dropped unless pods are placed on it. */
 void sim_cluster_set_node(struct sim_cluster *c, struct sim_sched_node *n, json_t *obj);
 /* A VolumeAttachment of a volume came or went. */
 void sim_cluster_attach(struct sim_cluster *c, const char *node, const char *volume, bool there);

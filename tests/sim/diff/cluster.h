@@ -1,0 +1,34 @@
+/*
+ * cluster.h - random small clusters with pods that wait, as Kubernetes objects.
+ *
+ * A cluster is a function of its seed: NodePools with requirements, taints, limits and weights;
+ * nodes with and without NodeClaims, claims that are launched but not registered; DaemonSets; pods
+ * that run; pods that wait, of up to four workloads with selectors, affinity, anti-affinity,
+ * spreads, tolerations, host ports, volumes and priorities. Everything in it is valid for a real
+ * API server.
+ *
+ * Only the instance types of DIFF_TYPES are there, in DIFF_REGION. Pods of a priority never
+ * preempt: whoever replays a plan asks where pods fit, not whom they can push away.
+ */
+#ifndef KARP_SIM_DIFF_CLUSTER_H
+#define KARP_SIM_DIFF_CLUSTER_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+#define DIFF_REGION "us-west-2"
+#define DIFF_TYPES                                                                                 \
+    "m5.large,m5.xlarge,c5.large,c5.2xlarge,r5.large,t3.medium,m6g.large,c6g.xlarge,m5d.large,"    \
+    "g4dn.xlarge"
+#define DIFF_APP_LABEL "app"
+
+struct diff_cluster {
+    uint64_t seed;
+    json_t *objects;    /* array, in the order in which they came into being */
+    const char *policy; /* --preference-policy: static text */
+};
+
+void diff_cluster_make(uint64_t seed, struct diff_cluster *ret);
+void diff_cluster_done(struct diff_cluster *c);
+
+#endif

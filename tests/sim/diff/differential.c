@@ -1,0 +1,256 @@
+/* differential.c - see differential.h */
+#include "differential.h"
+
+#include "common/base/alloc.h"
+#include "common/base/clock.h"
+#include "common/base/jsonx.h"
+#include "common/base/str.h"
+#include "judge.h"
+
+#define CLUSTERS_MAX 1000000
+
+struct command {
+    int64_t clusters, seed, show;
+    const char *dir, *write;
+};
+
+struct tally {
+    uint64_t clusters, faulty, planned, ran, refused, refused_ran, launched;
+    bool share; /* it is too small */
+};
+
+static int usage(const char *what)
+{
+    fprintf(stderr,
+            "karp-sim: %s\n"
+            "usage: karp-sim differential [--clusters N] [--seed S] [--write DIR]\n"
+            "       karp-sim differential --show SEED [--dir DIR]\n",
+            what);
+    return 2;
+}
+
+static int parse(struct command *c, int argc, char **argv)
+{
+    *c = (struct command){.clusters = 200, .seed = 1, .show = -1, .dir = "."};
+    for (int i = 0; i < argc; i += 2) {
+        int64_t *number = str_eq(argv[i], "--clusters") ? &c->clusters
+                          : str_eq(argv[i], "--seed")   ? &c->seed
+                          : str_eq(argv[i], "--show")   ? &c->show
+                                                        : NULL;
+        const char **text = str_eq(argv[i], "--dir")     ? &c->dir
+                            : str_eq(argv[i], "--write") ? &c->write
+                                                         : NULL;
+        if ((!number && !text) || i + 1 == argc) {
+            return usage("differential takes --clusters, --seed, --show, --dir and --write");
+        }
+        if (number && (!str_parse_i64(argv[i + 1], number) || *number < 0)) {
+            return usage("what must be a number is none");
+        }
+        if (text) {
+            *text = argv[i + 1];
+        }
+    }
+    return c->clusters <= CLUSTERS_MAX ? 0 : usage("too many clusters");
+}
+
+/* ---- one cluster ----------------------------------------------------------------------------- */
+
+typedef void (*pod_fn)(void *ctx, const struct pod *p, const char *node);
+
+/* Planned pods with the node that they are planned on. */
+static void each_planned(const struct sched_result *r, pod_fn fn, void *ctx)
+{
+    for (uint32_t i = 0; i < r->n_existing; i++) {
+        fn(ctx, r->existing[i].pod, r->existing[i].node->name);
+    }
+    for (uint32_t i = 0; i < r->n_claims; i++) {
+        char name[STAGE_NAME];
+        stage_name_new(i, name);
+        for (uint32_t k = 0; k < r->claims[i].n_pods; k++) {
+            fn(ctx, r->claims[i].pods[k], name);
+        }
+    }
+}
+
+struct count {
+    const struct stage *s;
+    struct tally *t;
+    bool tell;
+};
+
+static void count_planned(void *ctx, const struct pod *p, const char *node)
+{
+    struct count *c = ctx;
+    const char *why, *where = stage_where(c->s, p, &why);
+    c->t->planned++;
+    c->t->ran += where[0] != '\0';
+    if (c->tell && where[0]) {
+        printf("  %s/%s planned on %s, runs on %s\n", p->m.ns, p->m.name, node, where);
+    } else if (c->tell) {
+        printf("  %s/%s planned on %s, STRANDED: %s\n", p->m.ns, p->m.name, node, why);
+    }
+}
+
+static void count(const struct stage *s, bool tell, struct tally *t)
+{
+    const struct sched_result *r = s->plan->result;
+    struct count c = {s, t, tell};
+    each_planned(r, count_planned, &c);
+    t->refused += r->n_refused;
+    t->launched += r->n_claims;
+    for (uint32_t i = 0; i < r->n_refused; i++) {
+        const struct pod *p = r->refused[i].pod;
+        const char *where = stage_where(s, p, NULL);
+        t->refused_ran += where[0] != '\0';
+        if (tell && where[0]) {
+            printf("  %s/%s refused, runs on %s\n", p->m.ns, p->m.name, where);
+        }
+    }
+}
+
+static int write_json(const char *dir, const char *name, const json_t *o, struct err *reterr)
+{
+    AUTO_FREE char *path = xasprintf("%s/%s", dir, name);
+    return json_dump_file(o, path, JSON_INDENT(1))
+               ? err_set(reterr, ERR_INVALID, "%s cannot be written", path)
+               : 0;
+}
+
+struct note {
+    const struct stage *s;
+    json_t *planned;
+};
+
+static void note_planned(void *ctx, const struct pod *p, const char *node)
+{
+    struct note *n = ctx;
+    AUTO_FREE char *key = xasprintf("%s/%s", p->m.ns, p->m.name);
+    (void)node;
+    json_object_set_new(n->planned, key, json_string(stage_where(n->s, p, NULL)));
+}
+
+/* For the player on a real control plane. */
+static int write_case(const struct stage *s, const char *dir, struct err *reterr)
+{
+    char name[64];
+    snprintf(name, sizeof(name), "%llu.json", (unsigned long long)s->cluster->seed);
+    struct note n = {s, json_object()};
+    each_planned(s->plan->result, note_planned, &n);
+    AUTO_JSON json_t *o =
+        json_pack("{s:I, s:O, s:O, s:o}", "seed", (json_int_t)s->cluster->seed, "objects",
+                  s->cluster->objects, "nodes", s->launched, "planned", n.planned);
+    return write_json(dir, name, o, reterr);
+}
+
+/* -1 if it could not be played at all. */
+static int play(const struct command *c, const struct diff_cluster *cluster, struct tally *t,
+                struct judgement *j, struct err *reterr)
+{
+    struct diff_way way = {.slice = 1000000};
+    struct diff_plan plan;
+    struct stage s;
+    bool tell = c->show >= 0;
+    if (diff_plan_make(cluster, &way, &plan, reterr)) {
+        return -1;
+    }
+    AUTO_FREE char *differs = diff_plan_differs(cluster, &plan);
+    if (differs) {
+        judge_add(j, "%s", differs);
+    }
+    if (tell) {
+        printf("%s", plan.text);
+    }
+    int rc = stage_set(cluster, &plan, &s, reterr);
+    if (rc == 0) {
+        judge(&s, j);
+        stage_run(&s);
+        rc = c->write ? write_case(&s, c->write, reterr) : 0;
+        count(&s, tell, t);
+        stage_done(&s);
+    }
+    diff_plan_done(&plan);
+    return rc;
+}
+
+static int play_seed(const struct command *c, uint64_t seed, struct tally *t)
+{
+    struct err e = ERR_INIT;
+    struct diff_cluster cluster;
+    struct judgement j = {.n = 0};
+    diff_cluster_make(seed, &cluster);
+    t->clusters++;
+    if (play(c, &cluster, t, &j, &e)) {
+        judge_add(&j, "%s", e.msg);
+    }
+    t->faulty += j.n > 0;
+    for (size_t i = 0; i < j.n; i++) {
+        printf("cluster %llu: %s\n", (unsigned long long)seed, j.found[i]);
+    }
+    if (j.n > 0 && c->show < 0) {
+        printf("  again: karp-sim differential --show %llu\n", (unsigned long long)seed);
+    }
+    judge_done(&j);
+    diff_cluster_done(&cluster);
+    return 0;
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+static double share(uint64_t part, uint64_t whole)
+{
+    return whole ? (double)part / (double)whole : 1;
+}
+
+static void sum_up(struct tally *t)
+{
+    double runs = share(t->ran, t->planned);
+    t->share = t->planned >= DIFF_SHARE_PODS && runs < DIFF_SHARE_MIN;
+    printf("%llu clusters, %llu nodes launched, %llu pods planned: %.2f%% run; %llu refused, of "
+           "which %llu run all the same\n",
+           (unsigned long long)t->clusters, (unsigned long long)t->launched,
+           (unsigned long long)t->planned, 100 * runs, (unsigned long long)t->refused,
+           (unsigned long long)t->refused_ran);
+    if (t->share) {
+        printf("less than %.0f%% of the planned pods run\n", 100 * DIFF_SHARE_MIN);
+    }
+    printf("%llu passed, %llu failed\n", (unsigned long long)(t->clusters - t->faulty + !t->share),
+           (unsigned long long)(t->faulty + t->share));
+}
+
+static int show(const struct command *c)
+{
+    struct err e = ERR_INIT;
+    struct tally t = {0};
+    struct diff_cluster cluster;
+    diff_cluster_make((uint64_t)c->show, &cluster);
+    AUTO_JSON json_t *list =
+        json_pack("{s:s, s:s, s:O}", "apiVersion", "v1", "kind", "List", "items", cluster.objects);
+    int rc = write_json(c->dir, "cluster.json", list, &e);
+    play_seed(c, (uint64_t)c->show, &t);
+    printf("kubectl-karp simulate --snapshot %s/cluster.json --region %s --preference-policy %s "
+           "--types %s\n",
+           c->dir, DIFF_REGION, cluster.policy, DIFF_TYPES);
+    diff_cluster_done(&cluster);
+    if (rc) {
+        fprintf(stderr, "karp-sim: %s\n", e.msg);
+    }
+    return rc || t.faulty ? 1 : 0;
+}
+
+int differential_main(int argc, char **argv)
+{
+    struct command c;
+    struct tally t = {0};
+    int rc = parse(&c, argc, argv);
+    if (rc) {
+        return rc;
+    }
+    if (c.show >= 0) {
+        return show(&c);
+    }
+    for (int64_t i = 0; i < c.clusters; i++) {
+        play_seed(&c, (uint64_t)(c.seed + i), &t);
+    }
+    sum_up(&t);
+    return t.faulty || t.share ? 1 : 0;
+}
