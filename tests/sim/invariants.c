@@ -471,6 +471,14 @@ void watchdog_look(struct sim_watchdog *w)
     }
 }
 
+void watchdog_turn(struct sim_watchdog *w, int64_t spent_ns)
+{
+    char text[TIMEFMT_TEXT];
+    if (spent_ns > w->run->opt.turn_limit_ns) {
+        violation(w, "Turn", "the loop", timefmt_duration(spent_ns, text));
+    }
+}
+
 void watchdog_end(struct sim_watchdog *w)
 {
     static const char *const any[] = {NULL};

@@ -20,8 +20,10 @@
  *                    is not being deleted
  *   Growth           an agent has more than INVARIANT_OPEN_MAX requests and watches open, or the
  *                    account more than INVARIANT_TEMPLATES_MAX launch templates
- * At the end of a run that has been calm for INVARIANT_SETTLED_NS:
- *   View             the leading agent's count of nodes differs from the cluster's
+ *   Turn             a turn of an agent, or what it does on hearing one answer, takes more
+ * processor time than run_options.turn_limit_ns; only where that is set, since no two machines are
+ * alike At the end of a run that has been calm for INVARIANT_SETTLED_NS: View             the
+ * leading agent's count of nodes differs from the cluster's
  *
  * What depends on time counts only calm time: while a storm lasts (faults.h) or no agent is up,
  * nobody can clean up. A voluntary decision shows in the claim's condition DisruptionReason, which
@@ -48,6 +50,8 @@ struct sim_watchdog;
 struct sim_watchdog *watchdog_new(struct sim_run *r);
 void watchdog_free(struct sim_watchdog *w);
 void watchdog_look(struct sim_watchdog *w);
+/* An agent's turn, or its hearing of one answer or event, took so much processor time. */
+void watchdog_turn(struct sim_watchdog *w, int64_t spent_ns);
 /* The run is over. */
 void watchdog_end(struct sim_watchdog *w);
 
