@@ -18,6 +18,8 @@
  *                    for INVARIANT_ORPHAN_NS, and no agent says GarbageCollectionHalted
  *   Taint            a Node has had karpenter.sh/disrupted for INVARIANT_TAINT_NS while its claim
  *                    is not being deleted
+ *   Starved          a pod has waited for INVARIANT_STARVED_NS, a new node would plainly take it
+ *                    (starved.h) all the while, and no agent says that something needs attention
  *   Growth           an agent has more than INVARIANT_OPEN_MAX requests and watches open, or the
  *                    account more than INVARIANT_TEMPLATES_MAX launch templates
  *   Turn             a turn of an agent, or what it does on hearing one answer, takes more
@@ -39,6 +41,9 @@
 
 #define INVARIANT_ORPHAN_NS (INT64_C(5) * 60 * NS_PER_S)
 #define INVARIANT_TAINT_NS (INT64_C(10) * 60 * NS_PER_S)
+#define INVARIANT_STARVED_NS (INT64_C(20) * 60 * NS_PER_S)
+#define INVARIANT_STARVED_EVERY_NS (INT64_C(30) * NS_PER_S)
+#define INVARIANT_STARVED_PODS 20 /* the first so many that wait are looked at */
 #define INVARIANT_SETTLED_NS (INT64_C(3) * 60 * NS_PER_S)
 #define INVARIANT_AGES_NS (INT64_C(5) * NS_PER_S)
 #define INVARIANT_OPEN_MAX 2000

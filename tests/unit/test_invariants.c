@@ -225,6 +225,22 @@ static void taint(struct sim_run *r, bool bad)
     pass(r, INVARIANT_TAINT_NS + NS_PER_MIN);
 }
 
+/* Nobody launches for it; the other one is larger than the pool's limit. */
+static void starved(struct sim_run *r, bool bad)
+{
+    put_status(r, AGENT, SIM_NODEPOOL, "p",
+               "{'conditions':[{'type':'Ready','status':'True','reason':'Ready','message':'',"
+               "'lastTransitionTime':'2026-01-05T09:00:00Z'}]}");
+    put_status(r, AGENT, SIM_EC2NODECLASS, "default",
+               "{'subnets':[{'id':'subnet-1','zone':'us-west-2a','zoneID':'usw2-az1'}]}");
+    char *text AUTO_FREE = xasprintf(
+        "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'x','namespace':'default'},'spec':{"
+        "'containers':[{'name':'c','image':'i','resources':{'requests':{'cpu':'%s'}}}]}}",
+        bad ? "1" : "11");
+    put(r, "somebody", text);
+    pass(r, INVARIANT_STARVED_NS + NS_PER_MIN);
+}
+
 /* Only that it went well. */
 static void went_well(void *arg, const struct aws_resp *resp)
 {
@@ -268,6 +284,7 @@ static const struct {
               {"Orphan", orphan},
               {"Foreign", foreign},
               {"Taint", taint},
+              {"Starved", starved},
               {"Growth", growth}};
 
 START_TEST(each_can_fail)

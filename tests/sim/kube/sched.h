@@ -38,6 +38,7 @@ void sim_sched_free(struct sim_sched *s);
 /* Stopped, it takes up nothing; started again, it goes on with what is pending. */
 void sim_sched_stop(struct sim_sched *s);
 void sim_sched_start(struct sim_sched *s);
+bool sim_sched_stopped(const struct sim_sched *s);
 /* Pods that wait for a node. */
 uint64_t sim_sched_pending(const struct sim_sched *s);
 

@@ -625,6 +625,11 @@ void sim_sched_start(struct sim_sched *s)
     sim_sched_epoch_moved(s);
 }
 
+bool sim_sched_stopped(const struct sim_sched *s)
+{
+    return s->stopped;
+}
+
 uint64_t sim_sched_pending(const struct sim_sched *s)
 {
     return s->n_active + s->n_waiting;
