@@ -15,6 +15,8 @@
  * priority count it as placed there. A pod with claims is bound once all its volumes are, at the
  * latest SIM_SCHED_BIND_NS after its node was chosen, else it starts anew.
  *
+ * Of more than 100 nodes it looks at a part (sched/sched_order.h).
+ *
  * The scheduler keeps its own account of what every node has given away and assumes its bindings
  * at once, as the real one's cache does.
  */

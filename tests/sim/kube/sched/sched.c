@@ -165,12 +165,11 @@ static void try_nodes(struct sim_sched *s, const struct sim_cycle *cy, struct tr
         t->feasible[t->n++] = first;
         return;
     }
-    for (MAP_EACH(s->cluster.nodes, e)) {
-        struct sim_sched_node *n = map_value(e);
-        if (n->obj) {
-            t->nodes++;
-            try_node(cy, n, t);
-        }
+    struct sim_node_order *o = &s->order;
+    sim_node_order_refresh(o, &s->cluster);
+    size_t enough = sim_sample_size(o->n), begin = o->n > SIM_SAMPLE_ALL ? o->start % o->n : 0;
+    for (; t->nodes < o->n && t->n < enough; t->nodes++) {
+        try_node(cy, o->v[(begin + t->nodes) % o->n], t);
     }
 }
 
@@ -494,6 +493,7 @@ static void schedule_one(struct sim_sched *s, struct sim_sched_pod *p)
     if (may) {
         try_nodes(s, &cy, &t);
         best = t.n > 0 ? choose(s, &cy, &t) : NULL;
+        s->order.start += t.nodes;
     }
     sim_cycle_end(&cy);
     if (best) {
@@ -603,6 +603,7 @@ void sim_sched_free(struct sim_sched *s)
         refusal_free(map_value(r));
     }
     map_free(s->refusals);
+    sim_node_order_done(&s->order);
     sim_cluster_done(&s->cluster);
     free(s->active);
     free(s->waiting);
