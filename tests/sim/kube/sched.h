@@ -45,8 +45,11 @@ bool sim_sched_stopped(const struct sim_sched *s);
 uint64_t sim_sched_pending(const struct sim_sched *s);
 
 /* For comparisons: the nodes that share the best score for a pod that waits, as an array of names
- * in no order (chance would take one of them); empty, with the message in *ret_why (heap), if it
- * fits nowhere. Nothing is placed, nobody has to go. NULL if no such pod waits. New reference. */
-json_t *sim_sched_would(struct sim_sched *s, const char *ns, const char *pod, char **ret_why);
+ * in no order (chance would take one of them). If it fits nowhere the array is empty: where it
+ * would make room for itself *ret_room is an array of {node, victims}, equally good ones in no
+ * order, else the message is in *ret_why (heap). Nothing is placed, nobody has to go. NULL if no
+ * such pod waits. New references. */
+json_t *sim_sched_would(struct sim_sched *s, const char *ns, const char *pod, json_t **ret_room,
+                        char **ret_why);
 
 #endif
