@@ -165,7 +165,7 @@ class Cluster:
         if self.maybe(0.5):
             body = {"metadata": {"name": self.name, "labels": MARK}, "spec": {"selector": {"app": self.rnd.choice("abc")}, "ports": [{"port": 80}]}}
             self.services.append(must(self.kube.call("POST", SERVICES, body)))
-        for i in range(self.rnd.randint(0, 6)):
+        for i in range(self.rnd.randint(3, 9) if self.ranked else self.rnd.randint(0, 6)):
             body = self.pod(i, "none")
             body["spec"]["nodeName"] = self.rnd.choice(self.nodes)["metadata"]["name"]
             self.pods.append(self.settle(i, must(self.kube.call("POST", PODS, body))))
@@ -186,14 +186,9 @@ class Cluster:
         pod = must(self.kube.call("GET", PODS + "/" + name))
         return pod if pod["spec"].get("nodeName") else None
 
-    def made_room(self, pod, record):
-        """The pod that was promised a node runs there; who had to go?"""
-        record["nominated"] = pod["status"]["nominatedNodeName"]
-        pod = until("room for " + pod["metadata"]["name"], 30, lambda: self.bound(pod["metadata"]["name"]))
+    def gone(self):
         there = {p["metadata"]["name"] for p in self.kube.items(PODS, **SELECTED) if "deletionTimestamp" not in p["metadata"]}
-        record["victims"] = [p["metadata"]["name"] for p in self.pods if p["metadata"]["name"] not in there]
-        self.pods = [p for p in self.pods if p["metadata"]["name"] in there]
-        return pod
+        return [p["metadata"]["name"] for p in self.pods if p["metadata"]["name"] not in there]
 
     def place(self, i):
         budgets = until("budgets of " + self.name, 20, self.budgets)
@@ -203,8 +198,13 @@ class Cluster:
         chosen = pod["spec"].get("nodeName", "")
         record = {"what": "place", "name": name, "nodes": self.nodes, "pods": self.pods, "services": self.services, "classes": self.classes, "budgets": budgets, "pod": asked}
         if not chosen and pod["status"].get("nominatedNodeName"):
-            pod = self.made_room(pod, record)
+            pod = until("room for " + name, 30, lambda: self.bound(name))
             chosen = pod["spec"]["nodeName"]
+        # Room may have been made before we looked.
+        victims = self.gone()
+        if victims:
+            record.update(nominated=chosen, victims=victims)
+            self.pods = [p for p in self.pods if p["metadata"]["name"] not in victims]
         else:
             record.update(chosen=chosen, message=condition.get("message", ""))
         print(json.dumps(record))
