@@ -13,6 +13,7 @@
 #include "agent/lead/standby.h"
 #include "agent/leave/emptiness.h"
 #include "agent/leave/termination.h"
+#include "agent/plan/ineffective.h"
 #include "agent/plan/nodepools.h"
 #include "agent/plan/provisioner.h"
 #include "agent/store/intents.h"
@@ -115,6 +116,7 @@ struct agent *agent_new(const struct agent_options *o, const struct agent_ports 
     rt->awsc = aws_client_new(&rt->aws, &rt->timers, rt->clock, a->entropy);
     rt->store = store_new(rt);
     rt->intents = intents_new(rt);
+    rt->ineffective = ineffective_new(rt);
     identity(rt);
     a->events_env = (struct events_env){.client = &rt->client,
                                         .clock = rt->clock,
@@ -160,6 +162,7 @@ void agent_free(struct agent *a)
     controllers_free(a);
     cloud_free(rt->cloud);
     events_free(rt->events);
+    ineffective_free(rt->ineffective);
     intents_free(rt->intents);
     store_free(rt->store);
     aws_client_free(rt->awsc);

@@ -18,6 +18,7 @@ struct cloud;
 struct decoder;
 struct events;
 struct gate;
+struct ineffective;
 struct intents;
 struct launcher;
 struct metrics;
@@ -40,7 +41,8 @@ struct runtime {
     struct aws_port aws;       /* fenced */
     struct aws_client *awsc;   /* retries above rt->aws */
     struct store *store;
-    struct intents *intents; /* which pods are planned where */
+    struct intents *intents;         /* which pods are planned where */
+    struct ineffective *ineffective; /* launches that help nobody */
     struct events *events;
     struct cloud *cloud;
     struct launcher *launcher; /* for launcher_settled */

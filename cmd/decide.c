@@ -489,18 +489,6 @@ int decide(struct cmd *c, struct world *w, const struct prices *p, const struct 
 static int begin(struct cmd *c, struct world *w, const struct prices *p, const struct types *types,
                  const struct decider *with, struct decision *ret, struct err *reterr)
 {
-    if (decide_begin(c, w, p, types, which, ret, reterr) != 0) {
-        return -1;
-    }
-    while (!sched_step(ret->pass, DECIDE_MAX_UNITS)) {
-    }
-    ret->result = sched_result(ret->pass);
-    return 0;
-}
-
-int decide_begin(struct cmd *c, struct world *w, const struct prices *p, const struct types *types,
-                 enum decide_pods which, struct decision *ret, struct err *reterr)
-{
     memset(ret, 0, sizeof(*ret));
     arena_init(&ret->mem, 64u << 10, SCRATCH_MAX);
     struct decider d = {.c = c,
@@ -519,11 +507,30 @@ int decide_begin(struct cmd *c, struct world *w, const struct prices *p, const s
     return 0;
 }
 
-int decide_which(struct cmd *c, struct world *w, const struct prices *p, const struct types *types,
+int decide_begin(struct cmd *c, struct world *w, const struct prices *p, const struct types *types,
                  enum decide_pods which, struct decision *ret, struct err *reterr)
 {
     const struct decider with = {.which = which};
     return begin(c, w, p, types, &with, ret, reterr);
+}
+
+static int whole(struct cmd *c, struct world *w, const struct prices *p, const struct types *types,
+                 const struct decider *with, struct decision *ret, struct err *reterr)
+{
+    if (begin(c, w, p, types, with, ret, reterr) != 0) {
+        return -1;
+    }
+    while (!sched_step(ret->pass, DECIDE_MAX_UNITS)) {
+    }
+    ret->result = sched_result(ret->pass);
+    return 0;
+}
+
+int decide_which(struct cmd *c, struct world *w, const struct prices *p, const struct types *types,
+                 enum decide_pods which, struct decision *ret, struct err *reterr)
+{
+    const struct decider with = {.which = which};
+    return whole(c, w, p, types, &with, ret, reterr);
 }
 
 /* Stands for the bound pod among all while the picture is made: gated, so that it is not placed. */
@@ -543,7 +550,7 @@ int decide_one(struct cmd *c, struct world *w, const struct prices *p, const str
     if (at < l->n) {
         l->v[at] = stand_in;
     }
-    int rc = begin(c, w, p, types, &with, ret, reterr);
+    int rc = whole(c, w, p, types, &with, ret, reterr);
     if (at < l->n) {
         l->v[at] = (void *)(uintptr_t)pod;
     }

@@ -12,6 +12,7 @@
 #include "common/base/jsonx.h"
 #include "common/base/map.h"
 #include "common/base/str.h"
+#include "ineffective.h"
 
 #define BACKOFF_NS (1 * NS_PER_S)
 #define BACKOFF_MAX_NS (60 * NS_PER_S)
@@ -120,6 +121,14 @@ static void edit_conditions(struct nodepools *p, const struct nodepool *np, stru
         cond_set(e, "UnknownFields", STATUS_TRUE, "UnknownFields", np->unknown_field);
     } else {
         cond_clear(e, "UnknownFields");
+    }
+    if (ineffective_in(p->rt->ineffective, np->m.name)) {
+        cond_set(
+            e, "LaunchIneffective", STATUS_TRUE, "LaunchIneffective",
+            "Nodes launched for some pods bound none of them: none are launched for those now; "
+            "the pods' Events say FailedScheduling");
+    } else {
+        cond_clear(e, "LaunchIneffective");
     }
     set_class_ready(e, store_class(p->rt->store, np->class_ref.name));
     cond_root(e, dependents, np->m.created_ns, message);
@@ -295,6 +304,12 @@ static void on_node(void *arg, const char *key, const void *before, const void *
     }
 }
 
+static void on_ineffective(void *ctx, const char *pool)
+{
+    struct nodepools *p = ctx;
+    queue_add(p->q, pool);
+}
+
 struct nodepools *nodepools_new(struct runtime *rt)
 {
     struct nodepools *p = NEW(struct nodepools);
@@ -306,6 +321,7 @@ struct nodepools *nodepools_new(struct runtime *rt)
                               LABELS("resource_type", "nodepool"), NULL, 0);
     p->limit = metrics_family(rt->metrics, "karpenter_nodepools_limit", "The pool's limits.",
                               METRIC_GAUGE, LABELS("resource_type", "nodepool"), NULL, 0);
+    ineffective_listen(rt->ineffective, on_ineffective, p);
     store_subscribe(rt->store, STORE_POOL, on_pool, p);
     store_subscribe(rt->store, STORE_CLASS, on_class, p);
     store_subscribe(rt->store, STORE_CLAIM, on_claim, p);
@@ -318,6 +334,7 @@ void nodepools_free(struct nodepools *p)
     if (!p) {
         return;
     }
+    ineffective_listen(p->rt->ineffective, NULL, NULL);
     queue_free(p->q);
     for (MAP_EACH(p->counted, e)) {
         free(map_value(e));

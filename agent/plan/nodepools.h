@@ -1,8 +1,8 @@
 /*
  * nodepools.h - what the agent says about NodePools: conditions, counters, hash.
  *
- *  - ValidationSucceeded, NodeClassReady and the root Ready; UnknownFields, True
- * while the spec has a field that this version does not know.
+ *  - ValidationSucceeded, NodeClassReady and the root Ready; UnknownFields, True while the spec has
+ *    a field that this version does not know; LaunchIneffective (ineffective.h).
  *  - status.resources and status.nodes: what the pool's nodes and claims have that are not leaving,
  *    about a second behind.
  *  - annotation karpenter.sh/nodepool-hash of version karp1. Where another version stands, the

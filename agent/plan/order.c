@@ -3,6 +3,7 @@
 
 #include "agent/work/render.h"
 #include "common/base/alloc.h"
+#include "common/base/hash.h"
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
 
@@ -127,6 +128,11 @@ static void put_capacity(struct order *o, const struct sched_claim *sc)
     }
 }
 
+uint64_t order_class(const struct pod *p)
+{
+    return hash_fnv1a(p->cls->key, strlen(p->cls->key));
+}
+
 static void put_pods(struct order *o, const struct sched_claim *sc)
 {
     o->pods = NEW_N(struct order_pod, sc->n_pods);
@@ -135,7 +141,8 @@ static void put_pods(struct order *o, const struct sched_claim *sc)
         o->pods[i] = (struct order_pod){.key = xasprintf("%s/%s", p->m.ns, p->m.name),
                                         .ns = xstrdup(p->m.ns),
                                         .name = xstrdup(p->m.name),
-                                        .uid = xstrdup(p->m.uid)};
+                                        .uid = xstrdup(p->m.uid),
+                                        .cls = order_class(p)};
     }
     o->n_pods = sc->n_pods;
 }

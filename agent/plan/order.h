@@ -18,6 +18,7 @@
 
 struct order_pod {
     char *key, *ns, *name, *uid;
+    uint64_t cls; /* order_class */
 };
 
 struct order {
@@ -30,6 +31,9 @@ struct order {
     int64_t price_pusd_h;      /* of its cheapest offering */
     char types[160];           /* "c5.large, c5a.large and 12 other(s)" */
 };
+
+/* Stands for what the pod asks for; pods of one class (core/model.h) share it. */
+uint64_t order_class(const struct pod *p);
 
 /* NULL and *reterr if the pool's template cannot be read. */
 struct order *order_new(const struct runtime *rt, const struct sched_claim *sc, struct err *reterr);

@@ -15,6 +15,7 @@
 #include "common/base/str.h"
 #include "common/core/sched.h"
 #include "common/kube/decode.h"
+#include "ineffective.h"
 #include "order.h"
 #include "poolgate.h"
 #include "provision_report.h"
@@ -305,6 +306,7 @@ static void begin(struct provisioner *p)
     store_snapshot_in(p->rt->store, &p->mem, &in);
     leave_out_planned(p, &in);
     add_planned(p, &in);
+    ineffective_put(p->rt->ineffective, &p->mem, &in);
     poolgate_pools(p->rt, &p->mem, brake_launches_left(p->brake), &in);
     snapshot_build(&p->mem, &in, &p->snap);
     p->stage = STAGE_DECIDING;
@@ -347,6 +349,7 @@ static void kick(void *arg)
 static void remember(struct provisioner *p, const struct order *o, const char *claim)
 {
     brake_created(p->brake, claim, o);
+    ineffective_launched(p->rt->ineffective, o, claim);
     store_nominate(p->rt->store, claim, now_of(p) + intents_window_ns(p->rt));
     for (uint32_t i = 0; i < o->n_pods; i++) {
         intents_put(p->rt->intents, claim, o->pods[i].key, o->pods[i].uid);

@@ -202,18 +202,30 @@ struct cell {
     uint32_t type;
 };
 
-static int cell_cmp(const void *a, const void *b)
+/* Stable, by key or by value: symbols are small dense numbers, so counting beats comparing. */
+static void sort_cells(struct arena *scratch, struct cell *cells, size_t n, bool by_value)
 {
-    const struct cell *x = a, *y = b;
-    if (x->key != y->key) {
-        return x->key < y->key ? -1 : 1;
+    struct arena_mark mark = arena_mark(scratch);
+    sym max = 0;
+    for (size_t i = 0; i < n; i++) {
+        sym s = by_value ? cells[i].value : cells[i].key;
+        max = s > max ? s : max;
     }
-    if (x->value != y->value) {
-        return x->value < y->value ? -1 : 1;
+    size_t *at = ARENA_NEW_N(scratch, size_t, (size_t)max + 2);
+    for (size_t i = 0; i < n; i++) {
+        at[(by_value ? cells[i].value : cells[i].key) + 1]++;
     }
-    return (x->type > y->type) - (x->type < y->type);
+    for (size_t i = 1; i <= max; i++) {
+        at[i] += at[i - 1];
+    }
+    struct cell *from = arena_memdup(scratch, cells, n * sizeof(*cells));
+    for (size_t i = 0; i < n; i++) {
+        cells[at[by_value ? from[i].value : from[i].key]++] = from[i];
+    }
+    arena_rewind(scratch, mark);
 }
 
+/* By key, value, type. */
 static struct cell *list_cells(struct builder *b, size_t *ret_n)
 {
     const struct catalog *c = b->c;
@@ -236,9 +248,9 @@ static struct cell *list_cells(struct builder *b, size_t *ret_n)
             }
         }
     }
-    if (n > 0) {
-        qsort(cells, n, sizeof(*cells), cell_cmp);
-    }
+    /* They are in the order of types already. */
+    sort_cells(&b->scratch, cells, n, true);
+    sort_cells(&b->scratch, cells, n, false);
     *ret_n = n;
     return cells;
 }

@@ -1,4 +1,5 @@
 /* sched_class.c - classes and the ways a class can be asked for. */
+#include "common/base/str.h"
 #include "labels.h"
 #include "sched_int.h"
 #include "want.h"
@@ -109,6 +110,18 @@ static void give_up(const struct sched_class *k, uint32_t level, struct sched_as
     ask->tolerate_prefer = level > 0;
 }
 
+bool sched_ineffective(const struct sched *s, const struct pod_class *cls,
+                       const struct sched_pool *p)
+{
+    for (uint32_t i = 0; i < s->snap->n_ineffective; i++) {
+        const struct snapshot_ineffective *in = &s->snap->ineffective[i];
+        if (in->cls == cls && str_eq(in->pool, p->in->np->m.name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 struct sched_ask *sched_ask(struct sched *s, struct sched_class *k, uint32_t i)
 {
     if (k->asks[i] != NULL) {
@@ -133,6 +146,9 @@ struct sched_ask *sched_ask(struct sched *s, struct sched_class *k, uint32_t i)
         ask->claim_reqs = reqset_without(s->a, &ask->reqs, L_HOSTNAME);
     }
     ask->pool_refused = ARENA_NEW_N(s->a, bool, s->n_pools);
+    for (uint32_t p = 0; s->snap->n_ineffective > 0 && p < s->n_pools; p++) {
+        ask->pool_refused[p] = sched_ineffective(s, cls, &s->pools[p]);
+    }
     ask->pool_refused_now = ARENA_NEW_N(s->a, bool, s->n_pools);
     k->asks[i] = ask;
     return ask;

@@ -253,6 +253,9 @@ struct sched {
 /* ---- sched_class.c --------------------------------------------------------------------------- */
 
 void sched_classes_init(struct sched *s);
+/* Nothing is to be launched for the class in that pool (snapshot.h). */
+bool sched_ineffective(const struct sched *s, const struct pod_class *cls,
+                       const struct sched_pool *p);
 /* The i-th way of the class, i < n_asks. */
 struct sched_ask *sched_ask(struct sched *s, struct sched_class *k, uint32_t i);
 bool claim_set_has(const struct claim_set *set, uint32_t claim);

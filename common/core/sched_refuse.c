@@ -465,8 +465,9 @@ static void earlier(struct reason *r, const struct reason *other)
 /* Of several required terms the one that got furthest speaks for the class. */
 void sched_obstacle(struct sched *s, struct sched_pool *p, struct sched_class *k, struct reason *r)
 {
-    struct reason own, pods;
+    struct reason own, pods, launches;
     code(&own, REASON_NONE)->code = sched_pool_closed(p->in, &own.text);
+    code(&launches, sched_ineffective(s, k->cls, p) ? REASON_LaunchIneffective : REASON_NONE);
     hard(k, &pods);
     code(r, REASON_NONE);
     bool types_known = p->in->catalog != NULL && p->in->offerings != NULL;
@@ -482,6 +483,7 @@ void sched_obstacle(struct sched *s, struct sched_pool *p, struct sched_class *k
         }
     }
     earlier(r, &own);
+    earlier(r, &launches);
     earlier(r, &pods);
 }
 

@@ -647,7 +647,10 @@ const struct csi_node *snapshot_csi_node(const struct snapshot *s, const char *n
 void snapshot_build(struct arena *a, const struct snapshot_in *in, struct snapshot *ret)
 {
     struct builder b = {.a = a, .in = in, .out = ret};
-    *ret = (struct snapshot){.now_ns = in->now_ns, .syms = in->syms};
+    *ret = (struct snapshot){.now_ns = in->now_ns,
+                             .syms = in->syms,
+                             .ineffective = in->ineffective,
+                             .n_ineffective = in->n_ineffective};
     ret->daemonsets = daemonset_live(a, in);
     ret->n_daemonsets = in->n_daemonsets;
     build_pools(&b);

@@ -64,6 +64,12 @@ struct snapshot_planned {
     const char *target;
 };
 
+/* Nothing is to be launched for pods of this class in this pool: it has not helped before. */
+struct snapshot_ineffective {
+    const struct pod_class *cls;
+    const char *pool;
+};
+
 struct snapshot_in {
     int64_t now_ns; /* wall clock */
     const struct symtab *syms;
@@ -84,6 +90,8 @@ struct snapshot_in {
     uint32_t n_planned;
     const char *const *first; /* UIDs of pods that the last decision did not get to; sorted */
     uint32_t n_first;
+    const struct snapshot_ineffective *ineffective;
+    uint32_t n_ineffective;
     const struct namespace *const *namespaces;
     uint32_t n_namespaces;
     const struct pvc *const *pvcs;
@@ -145,6 +153,8 @@ struct snapshot {
     uint32_t n_pods;
     const struct snapshot_bound *bound;
     uint32_t n_bound;
+    const struct snapshot_ineffective *ineffective; /* borrowed */
+    uint32_t n_ineffective;
     /* each by name (claims by namespace and name) */
     const struct namespace *const *namespaces;
     uint32_t n_namespaces;

@@ -12,7 +12,7 @@
 #define WHO "compare"
 
 struct tally {
-    size_t placements, rankings, differ;
+    size_t placements, preemptions, rankings, differ;
 };
 
 static void differ(struct tally *t, const json_t *record, const char *what, const char *here)
@@ -40,7 +40,18 @@ static int create_all(struct sim_world *w, enum sim_kind_id kind, const json_t *
 }
 
 /* Creation adds the not-ready taint, and drops what a pod's status says. */
-static void as_recorded(struct sim_world *w, const json_t *nodes, const json_t *pods)
+static void with_status(struct sim_world *w, enum sim_kind_id kind, const json_t *list)
+{
+    size_t i;
+    json_t *o;
+    json_array_foreach ((json_t *)list, i, o) {
+        sim_api_patch(w->api, WHO, kind, "status", jsonx_str(o, "metadata.namespace"),
+                      jsonx_str(o, "metadata.name"),
+                      json_pack("{s:O?}", "status", json_object_get(o, "status")), NULL, NULL);
+    }
+}
+
+static void as_recorded(struct sim_world *w, const json_t *nodes)
 {
     size_t i;
     json_t *o;
@@ -51,11 +62,6 @@ static void as_recorded(struct sim_world *w, const json_t *nodes, const json_t *
             json_pack("{s:{s:o}}", "spec", "taints", taints ? json_incref(taints) : json_array()),
             NULL, NULL);
     }
-    json_array_foreach ((json_t *)pods, i, o) {
-        sim_api_patch(w->api, WHO, SIM_POD, "status", jsonx_str(o, "metadata.namespace"),
-                      jsonx_str(o, "metadata.name"),
-                      json_pack("{s:O?}", "status", json_object_get(o, "status")), NULL, NULL);
-    }
 }
 
 static struct sim_world *world_of(const json_t *record, struct err *reterr)
@@ -65,13 +71,17 @@ static struct sim_world *world_of(const json_t *record, struct err *reterr)
     const json_t *nodes = json_object_get(record, "nodes"), *pods = json_object_get(record, "pods");
     sim_sched_stop(w->sched);
     AUTO_JSON json_t *one = json_pack("[O?]", json_object_get(record, "pod"));
-    if (create_all(w, SIM_NODE, nodes, reterr) || create_all(w, SIM_POD, pods, reterr) ||
+    const json_t *budgets = json_object_get(record, "budgets");
+    if (create_all(w, SIM_PRIORITYCLASS, json_object_get(record, "classes"), reterr) ||
+        create_all(w, SIM_NODE, nodes, reterr) || create_all(w, SIM_POD, pods, reterr) ||
         create_all(w, SIM_SERVICE, json_object_get(record, "services"), reterr) ||
-        create_all(w, SIM_POD, one, reterr)) {
+        create_all(w, SIM_PDB, budgets, reterr) || create_all(w, SIM_POD, one, reterr)) {
         sim_world_free(w);
         return NULL;
     }
-    as_recorded(w, nodes, pods);
+    as_recorded(w, nodes);
+    with_status(w, SIM_POD, pods);
+    with_status(w, SIM_PDB, budgets);
     return w;
 }
 
@@ -87,6 +97,39 @@ static bool names(const json_t *list, const char *name)
     return false;
 }
 
+/* Is that one of the rooms that would be made here: the same node, the same victims? */
+static bool makes_room(const json_t *rooms, const char *node, const json_t *victims)
+{
+    size_t i, k;
+    json_t *room, *v;
+    json_array_foreach ((json_t *)rooms, i, room) {
+        const json_t *own = json_object_get(room, "victims");
+        bool same = str_eq(jsonx_str(room, "node"), node) &&
+                    json_array_size(own) == json_array_size(victims);
+        json_array_foreach ((json_t *)own, k, v) {
+            same = same && names(victims, json_string_value(v));
+        }
+        if (same) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void compare_room(struct tally *t, const json_t *record, const json_t *rooms,
+                         const char *else_here)
+{
+    const json_t *victims = json_object_get(record, "victims");
+    t->preemptions++;
+    if (!makes_room(rooms, jsonx_str_or(record, "nominated", ""), victims)) {
+        AUTO_FREE char *there = jsonx_dump(victims);
+        AUTO_FREE char *here = rooms ? jsonx_dump(rooms) : xstrdup(else_here);
+        AUTO_FREE char *text =
+            xasprintf("%s on %s, here %s", there, jsonx_str_or(record, "nominated", ""), here);
+        differ(t, record, "there in place of ", text);
+    }
+}
+
 static int compare_placement(struct tally *t, const json_t *record, struct err *reterr)
 {
     struct sim_world *w = world_of(record, reterr);
@@ -95,15 +138,19 @@ static int compare_placement(struct tally *t, const json_t *record, struct err *
     if (!w) {
         return -1;
     }
-    AUTO_JSON json_t *best =
-        sim_sched_would(w->sched, "default", jsonx_str_or(record, "pod.metadata.name", ""), &why);
-    AUTO_FREE char *text = jsonx_dump(best);
+    json_t *room = NULL;
+    AUTO_JSON json_t *best = sim_sched_would(
+        w->sched, "default", jsonx_str_or(record, "pod.metadata.name", ""), &room, &why);
+    AUTO_FREE char *text = room ? jsonx_dump(room) : jsonx_dump(best);
     t->placements++;
-    if (chosen[0] && !names(best, chosen)) {
+    if (jsonx_str(record, "nominated")) {
+        compare_room(t, record, room, why ? why : text);
+    } else if (chosen[0] && !names(best, chosen)) {
         differ(t, record, "there on another node, here on one of ", why ? why : text);
     } else if (!chosen[0] && !str_eq(why, jsonx_str_or(record, "message", ""))) {
         differ(t, record, "there nowhere, here ", why ? why : text);
     }
+    json_decref(room);
     sim_world_free(w);
     return 0;
 }
@@ -199,6 +246,7 @@ int compare_main(const char *file)
         fprintf(stderr, "karp-sim: %s: %s\n", file, e.msg);
         return 2;
     }
-    printf("%zu placements, %zu rankings, %zu differ\n", t.placements, t.rankings, t.differ);
+    printf("%zu placements, %zu of them by preemption, %zu rankings, %zu differ\n", t.placements,
+           t.preemptions, t.rankings, t.differ);
     return t.differ ? 1 : 0;
 }

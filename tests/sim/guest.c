@@ -20,7 +20,7 @@ struct sim_guest {
     char name[32];
     struct agent_options opt;
     struct clock clock; /* the world's, with a wall clock that may have jumped */
-    int64_t jump_ns, frozen_until_ns;
+    int64_t jump_ns, frozen_until_ns, mono_ns;
     struct log log;
     uint64_t chance;
     struct agent *agent; /* NULL while down */
@@ -40,7 +40,10 @@ static int64_t guest_wall(void *ctx)
 static int64_t guest_mono(void *ctx)
 {
     struct sim_guest *g = ctx;
-    return vclock_now(&g->run->world->clock);
+    /* Where turns are measured work takes time, so that slices of decisions end. */
+    int64_t now_ns = vclock_now(&g->run->world->clock) + sim_run_spent_ns(g->run);
+    g->mono_ns = now_ns > g->mono_ns ? now_ns : g->mono_ns;
+    return g->mono_ns;
 }
 
 static void guest_log(void *ctx, const char *line, size_t n)
@@ -95,6 +98,7 @@ static void guest_turn(void *ctx)
 {
     struct sim_guest *g = ctx;
     struct err why = ERR_INIT;
+    g->run->agent_ran = true;
     agent_turn(g->agent);
     if (agent_ended(g->agent, &why)) {
         sim_note(g->run->world, "%s ends itself: %s", g->name, why.msg);

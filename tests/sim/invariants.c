@@ -9,6 +9,7 @@
 #include "guest.h"
 #include "kube/podspec.h"
 #include "run.h"
+#include "starved.h"
 
 #define WATCHDOG_MAX 200000u
 #define AGENT_PREFIX "karp-agent-" /* guest.c's names */
@@ -26,7 +27,7 @@ struct sim_watchdog {
     char *cluster_uid;
     bool claims_changed;
     size_t n_instances;
-    int64_t ages_ns;
+    int64_t ages_ns, starved_ns;
 };
 
 static void violation(struct sim_watchdog *w, const char *kind, const char *object,
@@ -352,10 +353,10 @@ static bool claim_exists(const struct sim_watchdog *w, const char *uid)
     return sim_api_get_uid(api_of(w), uid, &kind) && kind == SIM_NODECLAIM;
 }
 
-/* An agent says that it will not collect so many at once. */
-static bool halted(const struct sim_watchdog *w)
+/* An agent says that a person should look at something: of that code, or of any. */
+static bool attention(const struct sim_watchdog *w, const char *code_wanted)
 {
-    static const char *const code[] = {"code", "GarbageCollectionHalted", NULL};
+    const char *const code[] = {code_wanted ? "code" : NULL, code_wanted, NULL};
     double sum = 0;
     for (int i = 0; i < w->run->n_guests; i++) {
         sum += guest_metric(w->run->guests[i], "karp_attention", code);
@@ -368,7 +369,8 @@ static void check_orphan(struct sim_watchdog *w, const struct simec2_instance *i
     const json_t *node = orphan ? sim_api_get(api_of(w), SIM_NODE, NULL, inst->node_name) : NULL;
     bool ready = node && str_eq(sim_cond_status(node, "Ready"), "True") &&
                  str_eq(jsonx_str(node, "spec.providerID"), inst->provider_id);
-    if (too_old(w, "Orphan", inst->id, orphan && !ready, INVARIANT_ORPHAN_NS) && !halted(w)) {
+    if (too_old(w, "Orphan", inst->id, orphan && !ready, INVARIANT_ORPHAN_NS) &&
+        !attention(w, "GarbageCollectionHalted")) {
         violation(w, "Orphan", inst->id, "lives without a claim");
     }
 }
@@ -442,6 +444,38 @@ static void check_taints(struct sim_watchdog *w)
     }
 }
 
+/* Its agents may launch: nothing that stands in their flags keeps them from it. */
+static bool may_launch(const struct sim_watchdog *w)
+{
+    static const char *const any[] = {NULL};
+    double standby = 0;
+    for (size_t i = 0; w->run->scenario->flags[i]; i++) {
+        if (str_starts(w->run->scenario->flags[i], "--mode=observe")) {
+            return false;
+        }
+    }
+    for (int i = 0; i < w->run->n_guests; i++) {
+        standby += guest_metric(w->run->guests[i], "karp_standby", any);
+    }
+    return standby == 0 && !sim_sched_stopped(w->run->world->sched);
+}
+
+static void check_starved(struct sim_watchdog *w)
+{
+    bool may = may_launch(w);
+    int looked = 0;
+    for (size_t i = 0; i < sim_api_count(api_of(w), SIM_POD); i++) {
+        const json_t *pod = sim_api_at(api_of(w), SIM_POD, i);
+        const char *uid = jsonx_str_or(pod, "metadata.uid", "");
+        bool waits = starved_waits(pod) && looked++ < INVARIANT_STARVED_PODS;
+        bool bad = may && waits && starved_could_run(w->run, pod);
+        if (too_old(w, "Starved", uid, bad, INVARIANT_STARVED_NS) && !attention(w, NULL)) {
+            violation(w, "Starved", jsonx_str_or(pod, "metadata.name", ""),
+                      "waits although a new node would take it");
+        }
+    }
+}
+
 static void check_growth(struct sim_watchdog *w)
 {
     for (int i = 0; i < w->run->n_guests; i++) {
@@ -468,6 +502,18 @@ void watchdog_look(struct sim_watchdog *w)
         w->ages_ns = now;
         check_taints(w);
         check_growth(w);
+    }
+    if (now - w->starved_ns >= INVARIANT_STARVED_EVERY_NS) {
+        w->starved_ns = now;
+        check_starved(w);
+    }
+}
+
+void watchdog_turn(struct sim_watchdog *w, int64_t spent_ns)
+{
+    char text[TIMEFMT_TEXT];
+    if (spent_ns > w->run->opt.turn_limit_ns) {
+        violation(w, "Turn", "the loop", timefmt_duration(spent_ns, text));
     }
 }
 

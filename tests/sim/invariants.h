@@ -18,10 +18,14 @@
  *                    for INVARIANT_ORPHAN_NS, and no agent says GarbageCollectionHalted
  *   Taint            a Node has had karpenter.sh/disrupted for INVARIANT_TAINT_NS while its claim
  *                    is not being deleted
+ *   Starved          a pod has waited for INVARIANT_STARVED_NS, a new node would plainly take it
+ *                    (starved.h) all the while, and no agent says that something needs attention
  *   Growth           an agent has more than INVARIANT_OPEN_MAX requests and watches open, or the
  *                    account more than INVARIANT_TEMPLATES_MAX launch templates
- * At the end of a run that has been calm for INVARIANT_SETTLED_NS:
- *   View             the leading agent's count of nodes differs from the cluster's
+ *   Turn             a turn of an agent, or what it does on hearing one answer, takes more
+ * processor time than run_options.turn_limit_ns; only where that is set, since no two machines are
+ * alike At the end of a run that has been calm for INVARIANT_SETTLED_NS: View             the
+ * leading agent's count of nodes differs from the cluster's
  *
  * What depends on time counts only calm time: while a storm lasts (faults.h) or no agent is up,
  * nobody can clean up. A voluntary decision shows in the claim's condition DisruptionReason, which
@@ -37,6 +41,9 @@
 
 #define INVARIANT_ORPHAN_NS (INT64_C(5) * 60 * NS_PER_S)
 #define INVARIANT_TAINT_NS (INT64_C(10) * 60 * NS_PER_S)
+#define INVARIANT_STARVED_NS (INT64_C(20) * 60 * NS_PER_S)
+#define INVARIANT_STARVED_EVERY_NS (INT64_C(30) * NS_PER_S)
+#define INVARIANT_STARVED_PODS 20 /* the first so many that wait are looked at */
 #define INVARIANT_SETTLED_NS (INT64_C(3) * 60 * NS_PER_S)
 #define INVARIANT_AGES_NS (INT64_C(5) * NS_PER_S)
 #define INVARIANT_OPEN_MAX 2000
@@ -48,6 +55,8 @@ struct sim_watchdog;
 struct sim_watchdog *watchdog_new(struct sim_run *r);
 void watchdog_free(struct sim_watchdog *w);
 void watchdog_look(struct sim_watchdog *w);
+/* An agent's turn, or its hearing of one answer or event, took so much processor time. */
+void watchdog_turn(struct sim_watchdog *w, int64_t spent_ns);
 /* The run is over. */
 void watchdog_end(struct sim_watchdog *w);
 

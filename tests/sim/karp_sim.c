@@ -6,6 +6,10 @@
  *   karp-sim compare FILE               see compare.h
  *   karp-sim differential ...           see diff/differential.h
  *
+ * Both take --turn-limit-ms N: work then takes (processor) time for the agents, as it does in life,
+ * and a turn above N is a violation. Such a run depends on the machine: its seed does not replay
+ * it.
+ *
  * Exit status: 0 all expectations held and no invariant was violated; 1 one failed; 2 wrong usage
  * or a wrong file.
  */
@@ -18,14 +22,18 @@
 #include "diff/differential.h"
 #include "run.h"
 
+#include <malloc.h>
 #include <unistd.h>
 
 #define FILES_MAX 1000
+#define TURN_LIMIT_MAX_MS 3600000
+#define KEEP_BYTES (1 << 30)
+#define KEEP_STEP_BYTES (16 << 20)
 
 struct command {
     const char *files[FILES_MAX];
     int n_files;
-    int64_t seed, last_seed, workers;
+    int64_t seed, last_seed, workers, turn_limit_ms;
     enum faults_level faults;
     bool trace, json, campaign;
 };
@@ -36,7 +44,8 @@ static int usage(const char *why, const char *what)
             "karp-sim: %s%s\n"
             "usage: karp-sim run FILE... [--seed N] [--faults none|mild|harsh] [--trace] "
             "[-o table|json]\n"
-            "       karp-sim campaign FILE... --seeds A-B [--faults none|mild|harsh] [-j N]\n",
+            "       karp-sim campaign FILE... --seeds A-B [--faults none|mild|harsh] [-j N]\n"
+            "       both: [--turn-limit-ms N]\n",
             why, what);
     return 2;
 }
@@ -84,6 +93,11 @@ static int parse_arg(struct command *c, int argc, char **argv, int *i)
     } else if ((v = value_of(argc, argv, i, "--faults")) != NULL) {
         if (!faults_parse(v, &c->faults)) {
             return usage("--faults takes none, mild or harsh, not ", v);
+        }
+    } else if ((v = value_of(argc, argv, i, "--turn-limit-ms")) != NULL) {
+        if (!str_parse_i64(v, &c->turn_limit_ms) || c->turn_limit_ms < 1 ||
+            c->turn_limit_ms > TURN_LIMIT_MAX_MS) {
+            return usage("--turn-limit-ms takes milliseconds, not ", v);
         }
     } else if ((v = value_of(argc, argv, i, "-j")) != NULL) {
         if (!str_parse_i64(v, &c->workers) || c->workers < 1 || c->workers > CAMPAIGN_WORKERS_MAX) {
@@ -155,6 +169,9 @@ static void print_summary(const struct sim_run *r, const json_t *report)
         (long long)jsonx_int(s, "ec2Calls", 0), (long long)jsonx_int(s, "kubeWrites", 0),
         json_real_value(json_object_get(report, "virtualSeconds")),
         (long long)jsonx_int(report, "wallMilliseconds", 0));
+    if (r->opt.turn_limit_ns) {
+        printf("  longest turn %.1f ms\n", (double)r->longest_turn_ns / (double)NS_PER_MS);
+    }
     printf("%s  %s (seed %llu)\n", sim_run_passed(r) ? "PASSED" : "FAILED", r->scenario->name,
            (unsigned long long)r->opt.seed);
 }
@@ -180,7 +197,8 @@ static void print_table(const struct sim_run *r, const json_t *report)
 static struct sim_run *play(const struct command *c, const struct scenario *s, uint64_t seed)
 {
     struct err err = ERR_INIT;
-    struct run_options o = {.seed = seed, .faults = c->faults};
+    struct run_options o = {
+        .seed = seed, .faults = c->faults, .turn_limit_ns = c->turn_limit_ms * NS_PER_MS};
     if (c->trace) {
         o.trace = print_trace;
         o.trace_ctx = stdout;
@@ -273,9 +291,18 @@ static int run_all(struct command *c)
     return worst;
 }
 
+/* Runs take and return the same megabytes again and again: the kernel need not hear of it. */
+static void keep_memory(void)
+{
+    mallopt(M_MMAP_THRESHOLD, KEEP_BYTES);
+    mallopt(M_TRIM_THRESHOLD, KEEP_BYTES);
+    mallopt(M_TOP_PAD, KEEP_STEP_BYTES);
+}
+
 int main(int argc, char **argv)
 {
     struct command c = {.n_files = 0};
+    keep_memory();
     if (argc == 3 && str_eq(argv[1], "compare")) {
         return compare_main(argv[2]);
     }

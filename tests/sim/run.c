@@ -12,6 +12,7 @@
 #include "tally.h"
 
 #include <stdarg.h>
+#include <time.h>
 
 #define RUN_LINE_MAX 2048
 /* Open expectations and invariants see every change of objects and calls at once, and what moves
@@ -69,6 +70,7 @@ static bool on_aws_answered(void *ctx, struct simec2_port *from, const char *ser
 {
     struct sim_run *r = ctx;
     (void)n;
+    r->agent_ran = true;
     for (int i = 0; i < r->n_guests; i++) {
         if (guest_answered_aws(r->guests[i], from, service, action) ||
             (guest_asks(r->guests[i], from) && faults_answered(r->faults, r->guests[i]))) {
@@ -117,9 +119,16 @@ static void on_kube_served(void *ctx, const struct sim_call *c)
     }
 }
 
+static void on_kube_told(void *ctx)
+{
+    struct sim_run *r = ctx;
+    r->agent_ran = true;
+}
+
 static void on_kube_answered(void *ctx, const struct sim_call *c)
 {
     struct sim_run *r = ctx;
+    r->agent_ran = true;
     for (int i = 0; i < r->n_guests; i++) {
         if (str_eq(guest_name(r->guests[i]), c->who)) {
             (void)(guest_answered_kube(r->guests[i], c->verb, c->resource) ||
@@ -239,8 +248,11 @@ struct sim_run *sim_run_new(const struct scenario *s, const struct run_options *
         r->world->trace_ctx = r;
     }
     r->faults = faults_new(r, o->faults);
-    r->api_hooks = (struct sim_api_hooks){
-        .fault = on_kube_fault, .served = on_kube_served, .answered = on_kube_answered, .ctx = r};
+    r->api_hooks = (struct sim_api_hooks){.fault = on_kube_fault,
+                                          .served = on_kube_served,
+                                          .answered = on_kube_answered,
+                                          .told = on_kube_told,
+                                          .ctx = r};
     if (new_cloud(r, &r->ec2_hooks, reterr) < 0) {
         goto fail;
     }
@@ -303,13 +315,42 @@ static void look(struct sim_run *r)
     expect_look(r);
 }
 
+static int64_t cpu_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (int64_t)t.tv_sec * NS_PER_S + t.tv_nsec;
+}
+
+int64_t sim_run_spent_ns(const struct sim_run *r)
+{
+    return r->opt.turn_limit_ns ? cpu_ns() - r->step_cpu_ns : 0;
+}
+
+/* One event; false if none is due by then. */
+static bool step(struct sim_run *r, int64_t limit_ns)
+{
+    if (!r->opt.turn_limit_ns) {
+        return vclock_step(&r->world->clock, limit_ns);
+    }
+    r->agent_ran = false;
+    r->step_cpu_ns = cpu_ns();
+    bool stepped = vclock_step(&r->world->clock, limit_ns);
+    int64_t spent_ns = sim_run_spent_ns(r);
+    if (r->agent_ran) {
+        watchdog_turn(r->watchdog, spent_ns);
+        r->longest_turn_ns = spent_ns > r->longest_turn_ns ? spent_ns : r->longest_turn_ns;
+    }
+    return stepped;
+}
+
 /* Everything due up to and including the time. Open expectations are judged at their deadlines. */
 static void play_to(struct sim_run *r, int64_t at_ns)
 {
     for (;;) {
         int64_t deadline_ns = expect_deadline_ns(r);
         int64_t limit_ns = deadline_ns < at_ns ? deadline_ns : at_ns;
-        while (vclock_step(&r->world->clock, limit_ns)) {
+        while (step(r, limit_ns)) {
             if (changed(r)) {
                 look(r);
             }
@@ -416,6 +457,10 @@ json_t *sim_run_report(const struct sim_run *r, int64_t wall_ms)
         "dollars", r->dollars, "podsPendingSecondsP50", tally_pending_s(r, 0.5),
         "podsPendingSecondsP99", tally_pending_s(r, 0.99), "ec2Calls",
         (json_int_t)simec2_calls(r->ec2, "ec2", NULL), "kubeWrites", (json_int_t)writes);
+    if (r->opt.turn_limit_ns) {
+        json_object_set_new(summary, "longestTurnMilliseconds",
+                            json_real((double)r->longest_turn_ns / (double)NS_PER_MS));
+    }
     return json_pack("{s:s, s:I, s:b, s:f, s:I, s:o, s:o, s:o, s:o}", "name", r->scenario->name,
                      "seed", (json_int_t)r->opt.seed, "passed", sim_run_passed(r), "virtualSeconds",
                      (double)vclock_now(&r->world->clock) / (double)NS_PER_S, "wallMilliseconds",

@@ -26,6 +26,7 @@ struct sim_watchdog;
 struct run_options {
     uint64_t seed;
     enum faults_level faults;
+    int64_t turn_limit_ns; /* 0 = the agents' turns are not measured (invariants.h: Turn) */
     void (*trace)(void *ctx, const char *line); /* NULL = no trace */
     void *trace_ctx;
 };
@@ -69,6 +70,9 @@ struct sim_run {
     struct clock clock;
     struct simec2_hooks ec2_hooks;
     struct sim_api_hooks api_hooks;
+    /* of the present event, when turns are measured */
+    bool agent_ran;
+    int64_t step_cpu_ns, longest_turn_ns;
     /* what the last look saw */
     int64_t seen_version, seen_at_ns;
     uint64_t seen_calls;
@@ -87,6 +91,9 @@ void sim_run_redo(struct sim_run *r);
 bool sim_run_passed(const struct sim_run *r);
 /* The object that -o json prints. New reference. */
 json_t *sim_run_report(const struct sim_run *r, int64_t wall_ms);
+
+/* Processor time of the present event so far; 0 when turns are not measured. */
+int64_t sim_run_spent_ns(const struct sim_run *r);
 
 void run_text_add(struct run_texts *t, const char *fmt, ...) PRINTF(2, 3);
 

@@ -225,6 +225,22 @@ static void taint(struct sim_run *r, bool bad)
     pass(r, INVARIANT_TAINT_NS + NS_PER_MIN);
 }
 
+/* Nobody launches for it; the other one is larger than the pool's limit. */
+static void starved(struct sim_run *r, bool bad)
+{
+    put_status(r, AGENT, SIM_NODEPOOL, "p",
+               "{'conditions':[{'type':'Ready','status':'True','reason':'Ready','message':'',"
+               "'lastTransitionTime':'2026-01-05T09:00:00Z'}]}");
+    put_status(r, AGENT, SIM_EC2NODECLASS, "default",
+               "{'subnets':[{'id':'subnet-1','zone':'us-west-2a','zoneID':'usw2-az1'}]}");
+    char *text AUTO_FREE = xasprintf(
+        "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'x','namespace':'default'},'spec':{"
+        "'containers':[{'name':'c','image':'i','resources':{'requests':{'cpu':'%s'}}}]}}",
+        bad ? "1" : "11");
+    put(r, "somebody", text);
+    pass(r, INVARIANT_STARVED_NS + NS_PER_MIN);
+}
+
 /* Only that it went well. */
 static void went_well(void *arg, const struct aws_resp *resp)
 {
@@ -268,6 +284,7 @@ static const struct {
               {"Orphan", orphan},
               {"Foreign", foreign},
               {"Taint", taint},
+              {"Starved", starved},
               {"Growth", growth}};
 
 START_TEST(each_can_fail)
@@ -317,4 +334,31 @@ START_TEST(the_view_can_differ)
 }
 END_TEST
 
-UNIT_MAIN("invariants", UNIT_CASES(each_can_fail, worlds), UNIT_TEST(the_view_can_differ))
+/* No turn is free. */
+START_TEST(a_turn_can_be_too_long)
+{
+    for (int bad = 0; bad < 2; bad++) {
+        struct err e = ERR_INIT;
+        AUTO_JSON json_t *none = json_array();
+        struct scenario_step wait = {.at_ns = NS_PER_MIN, .verb = STEP_EXPECT, .arg = none};
+        struct run_options o = {.seed = 1, .turn_limit_ns = bad ? 1 : NS_PER_H};
+        scenario = (struct scenario){.path = (char *)(uintptr_t) "t",
+                                     .name = "t",
+                                     .region = "us-west-2",
+                                     .replicas = 1,
+                                     .steps = &wait,
+                                     .n_steps = 1,
+                                     .docs = json_array()};
+        struct sim_run *r = sim_run_new(&scenario, &o, &e);
+        ck_assert_msg(r != NULL, "%s", e.msg);
+        ck_assert_int_eq(sim_run_play(r, &e), 0);
+        ck_assert_uint_eq(r->violations.n, (size_t)bad);
+        ck_assert(!bad || str_starts(r->violations.v[0], "Turn"));
+        ck_assert_int_gt(r->longest_turn_ns, 0);
+        run_free(r);
+    }
+}
+END_TEST
+
+UNIT_MAIN("invariants", UNIT_CASES(each_can_fail, worlds), UNIT_TEST(the_view_can_differ),
+          UNIT_TEST(a_turn_can_be_too_long))

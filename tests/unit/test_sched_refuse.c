@@ -234,6 +234,15 @@ static void set_closed(struct fix *f, struct pod_class *cls UNUSED)
     f->pools[0].closed_text = "NodeClassNotFound";
 }
 
+static void set_ineffective(struct fix *f, struct pod_class *cls)
+{
+    static struct snapshot_ineffective v[2];
+    v[0] = (struct snapshot_ineffective){cls, "other"};
+    v[1] = (struct snapshot_ineffective){cls, "main"};
+    f->in.ineffective = v;
+    f->in.n_ineffective = 2;
+}
+
 static void set_no_subnet(struct fix *f, struct pod_class *cls UNUSED)
 {
     f->pools[0].closed = REASON_NoSubnet;
@@ -402,6 +411,7 @@ static const struct refusal_case {
      "the pool is not ready: its instance types are not known"},
     {set_deleting, REASON_PoolNotReady, "the pool is not ready: it is being deleted"},
     {set_unknown_field, REASON_UnknownFields, "a field of a newer version is set: spec.newer"},
+    {set_ineffective, REASON_LaunchIneffective, "nodes launched for it did not help"},
     {set_no_subnet, REASON_NoSubnet, "no subnet fits"},
     {set_no_subnet_and_large, REASON_Resources, "short of 50m cpu (31950m > 31900m of c.8xlarge)"},
     {set_taint, REASON_Taint, "does not tolerate taint gpu=true:NoSchedule"},

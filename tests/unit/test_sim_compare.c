@@ -15,6 +15,26 @@
 #define PLACE(nodes, cpu, chosen, message)                                                         \
     "{'what':'place','name':'x','nodes':" nodes                                                    \
     ",'pods':[],'services':[],'pod':" POD(cpu) ",'chosen':'" chosen "','message':'" message "'}\n"
+#define HELD(name, node, priority)                                                                 \
+    "{'metadata':{'name':'" name "','namespace':'default'},'spec':{'nodeName':'" node              \
+    "','priorityClassName':'" priority                                                             \
+    "','containers':[{'name':'c','image':'x','resources':{'requests':{'cpu':'3'}}}]},'status':{"   \
+    "'phase':'Running','startTime':'2026-01-05T08:00:00Z'}}"
+#define CLASS(name, value) "{'metadata':{'name':'" name "'},'value':" value "}"
+/* Two nodes are full of pods of another priority each; the pod wants more than is left. */
+#define ROOM(node, victims)                                                                                                                                                                                  \
+    "{'what':'place','name':'x','nodes':[" NODE("a", "4", "[]") "," NODE(                                                                                                                                    \
+        "b", "4",                                                                                                                                                                                            \
+        "[]") "],'pods':[" HELD("p1", "a",                                                                                                                                                                   \
+                                "low") "," HELD("p2", "b",                                                                                                                                                   \
+                                                "mid") "],'classes':[" CLASS("low",                                                                                                                          \
+                                                                             "1") "," CLASS("mid",                                                                                                           \
+                                                                                            "5") "," CLASS("top",                                                                                            \
+                                                                                                           "9") "],'services':[],'budgets':[],'pod':{'metadata':{'name':'p','namespace':'default'},'spec':{" \
+                                                                                                                "'schedulerName':'default-scheduler','priorityClassName':'top','containers':[{'name':'c',"   \
+                                                                                                                "'image':'x','resources':{'requests':{'cpu':'2'}}}]}},'nominated':'" node                    \
+                                                                                                                "','victims':[" victims                                                                      \
+                                                                                                                "]}\n"
 #define MEMBER(name, cost)                                                                         \
     "{'metadata':{'name':'" name "','uid':'" name                                                  \
     "','annotations':{'controller.kubernetes.io/pod-deletion-cost':'" cost                         \
@@ -38,6 +58,9 @@ static const struct row rows[] = {
     {"nowhere, for another reason", PLACE(NODES, "9", "", "0/2 nodes are available"), 1},
     {"nowhere, though it fits", PLACE(NODES, "1", "", TOO_MUCH), 1},
     {"somewhere, though it does not fit", PLACE(NODES, "9", "a", ""), 1},
+    {"the least of the pods makes room", ROOM("a", "'p1'"), 0},
+    {"another makes room", ROOM("b", "'p2'"), 1},
+    {"one more than needed makes room", ROOM("a", "'p1','p2'"), 1},
     {"the cheaper pod", RANK("low"), 0},
     {"the dearer pod", RANK("high"), 1},
     {"one of two differs", RANK("low") RANK("high"), 1},

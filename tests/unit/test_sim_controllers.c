@@ -64,7 +64,13 @@ START_TEST(in_order)
     const json_t *labels = jsonx_at(pod(w, "db-1"), "metadata.labels");
     ck_assert_str_eq(json_string_value(json_object_get(labels, "apps.kubernetes.io/pod-index")),
                      "1");
-    make_set(w, 1, "", SLOW);
+    /* A fourth would come at once, a fifth only when that one has been ready for a while. */
+    make_set(w, 5, "'minReadySeconds':20,", "");
+    rig_run(w, 25 * NS_PER_S);
+    expect_names(w, "db-0 db-1 db-2 db-3");
+    rig_run(w, 15 * NS_PER_S);
+    expect_names(w, "db-0 db-1 db-2 db-3 db-4");
+    make_set(w, 1, "'minReadySeconds':null,", SLOW);
     rig_run(w, 10 * NS_PER_S);
     expect_names(w, "db-0");
     /* A pod that is deleted comes back under its name. */
@@ -180,6 +186,53 @@ static void make_job(struct sim_world *w, const char *spec, const char *annotati
         spec, annotations);
     rig_apply(w, text);
 }
+
+/* An evicted pod of a Job: counted as failed or not, waited for or not, or the end of it all. */
+static const struct {
+    const char *what, *spec;
+    int64_t active_at_once, active, failed;
+    const char *end;
+} policies[] = {
+    {"by itself", "", 1, 1, 1, ""},
+    {"waited for", "'podReplacementPolicy':'Failed',", 0, 1, 1, ""},
+    {"ignored",
+     "'podFailurePolicy':{'rules':[{'action':'Ignore','onPodConditions':[{"
+     "'type':'DisruptionTarget'}]}]},",
+     0, 1, 0, ""},
+    {"of another condition",
+     "'podFailurePolicy':{'rules':[{'action':'Ignore','onPodConditions':[{'type':'X'}]}]},", 0, 1,
+     1, ""},
+    {"the end",
+     "'podFailurePolicy':{'rules':[{'action':'FailJob','onPodConditions':[{"
+     "'type':'DisruptionTarget'}]}]},",
+     0, 0, 1, "PodFailurePolicy"},
+};
+
+START_TEST(follows_policies)
+{
+    struct sim_world *w = make_world();
+    make_job(w, policies[_i].spec, RUN(300));
+    rig_run(w, 5 * NS_PER_S);
+    const char *name = jsonx_str_or(sim_api_at(w->api, SIM_POD, 0), "metadata.name", "");
+    AUTO_FREE char *path = xasprintf(RIG_PODS "/%s/eviction", name);
+    rig_patch(w, SIM_POD, name,
+              "{'metadata':{'annotations':{'sim.karp.dev/ignore-sigterm':'true'}}}");
+    rig_expect(w, "POST", path, "{'apiVersion':'policy/v1','kind':'Eviction'}", 201);
+    rig_run(w, 12 * NS_PER_S);
+    const json_t *o = sim_api_get(w->api, SIM_JOB, "default", "j");
+    ck_assert_msg(jsonx_int(o, "status.active", -1) == policies[_i].active_at_once, "%s: %lld",
+                  policies[_i].what, (long long)jsonx_int(o, "status.active", -1));
+    rig_run(w, 60 * NS_PER_S);
+    o = sim_api_get(w->api, SIM_JOB, "default", "j");
+    ck_assert_msg(jsonx_int(o, "status.active", -1) == policies[_i].active &&
+                      jsonx_int(o, "status.failed", -1) == policies[_i].failed,
+                  "%s: %lld active, %lld failed", policies[_i].what,
+                  (long long)jsonx_int(o, "status.active", -1),
+                  (long long)jsonx_int(o, "status.failed", -1));
+    ck_assert_str_eq(jsonx_str_or(sim_cond(o, "Failed"), "reason", ""), policies[_i].end);
+    sim_world_free(w);
+}
+END_TEST
 
 START_TEST(runs_jobs)
 {
@@ -390,7 +443,7 @@ END_TEST
 
 UNIT_MAIN("sim_controllers", UNIT_TEST(in_order), UNIT_TEST(all_at_once),
           UNIT_TEST(rolls_down_to_the_partition), UNIT_TEST(keeps_its_claims),
-          UNIT_CASES(runs_jobs, jobs), UNIT_TEST(replaces_and_expires),
-          UNIT_CASES(runs_cronjobs, crons), UNIT_TEST(missed_hits),
+          UNIT_CASES(runs_jobs, jobs), UNIT_CASES(follows_policies, policies),
+          UNIT_TEST(replaces_and_expires), UNIT_CASES(runs_cronjobs, crons), UNIT_TEST(missed_hits),
           UNIT_TEST(orphans_are_adopted_and_strays_released),
           UNIT_TEST(other_peoples_pods_are_left_alone), UNIT_TEST(scales_through_the_subresource))

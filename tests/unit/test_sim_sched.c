@@ -1,5 +1,6 @@
 /* The simulated kube-scheduler: filters, scores, order, back-off; see tests/sim/kube/sched.h. */
 #include "simrig.h"
+#include "tests/sim/kube/sched/sched_order.h"
 
 static void make_pod(struct sim_world *w, const char *name, const char *spec)
 {
@@ -120,6 +121,41 @@ START_TEST(says_that_there_is_no_node)
     ck_assert_str_eq(sim_pod_node(pod(w, "gated")), "n");
     ck_assert_str_eq(sim_pod_node(pod(w, "foreign")), "");
     sim_world_free(w);
+}
+END_TEST
+
+/* Of 150 nodes 100 that fit are enough; the next cycle goes on behind them. */
+START_TEST(samples_large_clusters)
+{
+    struct sim_world *w = rig_world(1);
+    for (int i = 0; i < 150; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "n%03d", i);
+        rig_node(w, name, i == 120 ? RIG_BIG : SMALL, NULL, NULL);
+    }
+    rig_run(w, 5 * NS_PER_S);
+    make_pod(w, "first", ONE_CPU);
+    make_pod(w, "second", ONE_CPU);
+    rig_run(w, NS_PER_S);
+    ck_assert_str_ne(sim_pod_node(pod(w, "first")), "");
+    ck_assert_str_ne(sim_pod_node(pod(w, "first")), "n120");
+    ck_assert_str_eq(sim_pod_node(pod(w, "second")), "n120");
+    /* One that fits on the last node only is found all the same. */
+    make_pod(w, "large", "'containers':[{'name':'c','resources':{'requests':{'cpu':'9'}}}]");
+    rig_run(w, NS_PER_S);
+    ck_assert_str_eq(sim_pod_node(pod(w, "large")), "n120");
+    sim_world_free(w);
+}
+END_TEST
+
+START_TEST(takes_half_and_less_of_more)
+{
+    static const struct {
+        size_t nodes, enough;
+    } rows[] = {{1, 1}, {100, 100}, {101, 100}, {250, 120}, {1000, 420}, {5000, 500}, {10000, 500}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        ck_assert_uint_eq(sim_sample_size(rows[i].nodes), rows[i].enough);
+    }
 }
 END_TEST
 
@@ -303,6 +339,7 @@ START_TEST(a_restore_takes_back_a_binding)
 END_TEST
 
 UNIT_MAIN("sim_sched", UNIT_CASES(filters_nodes, filters), UNIT_TEST(says_that_there_is_no_node),
+          UNIT_TEST(samples_large_clusters), UNIT_TEST(takes_half_and_less_of_more),
           UNIT_CASES(scores_nodes, scores), UNIT_TEST(spreads_over_equals),
           UNIT_TEST(never_overcommits), UNIT_TEST(priority_goes_first),
           UNIT_TEST(tries_again_when_room_appears), UNIT_TEST(cordon_and_relabel_are_news),

@@ -160,6 +160,36 @@ static const struct rollout_row rollouts[] = {
     {"{'type':'Recreate'}", 0, 4},
 };
 
+/* A new pod counts only when it has been ready for 30 s: four of them, one at a time. */
+START_TEST(takes_its_time)
+{
+    struct sim_world *w = rig_world(1);
+    rig_node(w, "n", RIG_BIG, NULL, NULL);
+    rig_deployment(w, "d", 4, "1");
+    rig_patch(w, SIM_DEPLOYMENT, "d",
+              "{'spec':{'strategy':{'rollingUpdate':{'maxSurge':1,'maxUnavailable':0}}}}");
+    rig_run(w, 60 * NS_PER_S);
+    const json_t *d = sim_api_get(w->api, SIM_DEPLOYMENT, "default", "d");
+    ck_assert_int_eq(jsonx_int(d, "status.availableReplicas", 0), 4);
+    rig_patch(w, SIM_DEPLOYMENT, "d",
+              "{'spec':{'minReadySeconds':30,'template':{'metadata':{'labels':{'v':'2'}}}}}");
+    rig_run(w, 20 * NS_PER_S);
+    d = sim_api_get(w->api, SIM_DEPLOYMENT, "default", "d");
+    ck_assert_int_eq(jsonx_int(d, "status.updatedReplicas", 0), 1);
+    ck_assert_int_eq(jsonx_int(d, "status.readyReplicas", 0), 5);
+    ck_assert_int_eq(jsonx_int(d, "status.availableReplicas", 0), 4);
+    rig_run(w, 90 * NS_PER_S);
+    d = sim_api_get(w->api, SIM_DEPLOYMENT, "default", "d");
+    ck_assert_int_le(jsonx_int(d, "status.updatedReplicas", 0), 4);
+    ck_assert_int_eq(jsonx_int(d, "status.replicas", 0), 5);
+    rig_run(w, 40 * NS_PER_S);
+    d = sim_api_get(w->api, SIM_DEPLOYMENT, "default", "d");
+    ck_assert_int_eq(jsonx_int(d, "status.replicas", 0), 4);
+    ck_assert_int_eq(jsonx_int(d, "status.availableReplicas", 0), 4);
+    sim_world_free(w);
+}
+END_TEST
+
 static void count_pods(const struct sim_world *w, size_t *ret_ready, size_t *ret_active)
 {
     *ret_ready = *ret_active = 0;
@@ -556,7 +586,7 @@ END_TEST
 UNIT_MAIN("sim_workloads", UNIT_CASES(ranks_victims, victims), UNIT_TEST(reads_victims),
           UNIT_CASES(scales_in_where_most_are, scale_ins),
           UNIT_TEST(deployment_makes_pods_and_tells), UNIT_CASES(rolls_over, rollouts),
-          UNIT_CASES(daemons_run_where_they_should, daemons),
+          UNIT_TEST(takes_its_time), UNIT_CASES(daemons_run_where_they_should, daemons),
           UNIT_TEST(daemons_follow_nodes_and_templates), UNIT_CASES(runs_pods, pods),
           UNIT_TEST(a_shorter_grace_ends_it_sooner), UNIT_TEST(a_node_comes_up),
           UNIT_TEST(a_silent_kubelet_is_noticed_and_forgiven),

@@ -2,8 +2,9 @@
 
     clusters.py HOW_MANY SEED SECONDS >records
 
-Every cluster has 2 to 6 nodes and some pods; up to four more pods are placed by kube-scheduler, one
-after the other, then a ReplicaSet is scaled down. A record per placement and per ranking goes to
+Every cluster has 2 to 6 nodes and some pods of three priorities, some with a budget; up to four more
+pods are placed by kube-scheduler, one after the other, where nothing is free in the place of others;
+then a ReplicaSet is scaled down. A record per placement and per ranking goes to
 stdout, one JSON object per line (tests/sim/compare.h); `karp-sim compare` judges them. After SECONDS
 no further cluster is begun. Nodes have no kubelet; no cluster lives long enough for that to matter.
 """
@@ -21,6 +22,8 @@ SETS = "/apis/apps/v1/namespaces/default/replicasets"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 SERVICES = "/api/v1/namespaces/default/services"
 NODES = "/api/v1/nodes"
+BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 MARK = {"conf": "cluster"}
 SELECTED = {"labelSelector": "conf=cluster"}
@@ -52,6 +55,8 @@ class Cluster:
     def __init__(self, kube, rnd, name):
         self.kube, self.rnd, self.name = kube, rnd, name
         self.nodes, self.pods, self.services = [], [], []
+        # A cluster whose pods have priorities makes room for some of them.
+        self.ranked = self.maybe(0.6)
 
     # ---- making -------------------------------------------------------------------------------------
 
@@ -128,7 +133,31 @@ class Cluster:
             spec["tolerations"] = [{"key": "k", "operator": "Equal", "value": "v"}]
         if self.maybe(0.1):
             spec["nodeSelector"] = {"disk": "ssd"}
+        if self.ranked and self.maybe(0.8):
+            spec["priorityClassName"] = r.choice(["conf-low", "conf-mid"] if scheduler == "none" else ["conf-mid", "conf-high", "conf-high"])
         return {"metadata": {"name": "%s-p%d" % (self.name, i), "labels": dict(MARK, app=app)}, "spec": spec}
+
+    def settle(self, i, pod):
+        """A pod that has run for a time of its own: no two victims began at once."""
+        ready = {"type": "Ready", "status": "True" if self.maybe(0.7) else "False"}
+        status = {"phase": "Running", "startTime": stamp(time.time() - 1000 + 10 * i), "conditions": [ready]}
+        return must(self.kube.merge(PODS + "/" + pod["metadata"]["name"] + "/status", {"status": status}))
+
+    def budget(self):
+        size = self.rnd.choice([{"minAvailable": 1}, {"maxUnavailable": 1}, {"minAvailable": 0}])
+        spec = dict(size, selector={"matchLabels": {"app": self.rnd.choice("abc")}})
+        must(self.kube.call("POST", BUDGETS, {"metadata": {"name": self.name, "labels": MARK}, "spec": spec}))
+
+    def budgets(self):
+        """Once they count what is there."""
+        found = self.kube.items(BUDGETS, **SELECTED)
+        for b in found:
+            app = b["spec"]["selector"]["matchLabels"]["app"]
+            ready = [p for p in self.pods if p["metadata"]["labels"]["app"] == app and any(c["type"] == "Ready" and c["status"] == "True" for c in p["status"].get("conditions", []))]
+            status = b.get("status", {})
+            if status.get("observedGeneration") != 1 or status.get("currentHealthy") != len(ready) or status.get("disruptedPods"):
+                return None
+        return found
 
     def build(self):
         for i in range(self.rnd.randint(2, 6)):
@@ -136,10 +165,12 @@ class Cluster:
         if self.maybe(0.5):
             body = {"metadata": {"name": self.name, "labels": MARK}, "spec": {"selector": {"app": self.rnd.choice("abc")}, "ports": [{"port": 80}]}}
             self.services.append(must(self.kube.call("POST", SERVICES, body)))
-        for i in range(self.rnd.randint(0, 6)):
+        for i in range(self.rnd.randint(3, 9) if self.ranked else self.rnd.randint(0, 6)):
             body = self.pod(i, "none")
             body["spec"]["nodeName"] = self.rnd.choice(self.nodes)["metadata"]["name"]
-            self.pods.append(must(self.kube.call("POST", PODS, body)))
+            self.pods.append(self.settle(i, must(self.kube.call("POST", PODS, body))))
+        if self.ranked and self.maybe(0.4):
+            self.budget()
         time.sleep(0.1)  # kube-scheduler's caches
 
     # ---- watching what happens ----------------------------------------------------------------------
@@ -151,15 +182,35 @@ class Cluster:
                 return pod, c
         return None
 
+    def bound(self, name):
+        pod = must(self.kube.call("GET", PODS + "/" + name))
+        return pod if pod["spec"].get("nodeName") else None
+
+    def gone(self):
+        there = {p["metadata"]["name"] for p in self.kube.items(PODS, **SELECTED) if "deletionTimestamp" not in p["metadata"]}
+        return [p["metadata"]["name"] for p in self.pods if p["metadata"]["name"] not in there]
+
     def place(self, i):
+        budgets = until("budgets of " + self.name, 20, self.budgets)
         asked = must(self.kube.call("POST", PODS, self.pod(100 + i, "default-scheduler")))
         name = asked["metadata"]["name"]
         pod, condition = until("scheduling of " + name, 10, lambda: self.scheduled(name))
         chosen = pod["spec"].get("nodeName", "")
-        record = {"what": "place", "name": name, "nodes": self.nodes, "pods": self.pods, "services": self.services, "pod": asked, "chosen": chosen, "message": condition.get("message", "")}
+        record = {"what": "place", "name": name, "nodes": self.nodes, "pods": self.pods, "services": self.services, "classes": self.classes, "budgets": budgets, "pod": asked}
+        if not chosen and pod["status"].get("nominatedNodeName"):
+            pod = until("room for " + name, 30, lambda: self.bound(name))
+            chosen = pod["spec"]["nodeName"]
+        # Room may have been made before we looked.
+        victims = self.gone()
+        if victims:
+            record.update(nominated=chosen, victims=victims)
+            self.pods = [p for p in self.pods if p["metadata"]["name"] not in victims]
+        else:
+            record.update(chosen=chosen, message=condition.get("message", ""))
         print(json.dumps(record))
         if chosen:
-            self.pods.append(pod)
+            self.pods.append(self.settle(100 + i, pod))
+            time.sleep(0.05)
         else:
             must(self.kube.call("DELETE", PODS + "/" + name, {"gracePeriodSeconds": 0}))
 
@@ -216,6 +267,7 @@ class Cluster:
             self.kube.call("DELETE", path, {"propagationPolicy": "Background"}, query=SELECTED)
         for path in (PODS, NODES):
             self.kube.call("DELETE", path, {"gracePeriodSeconds": 0}, query=SELECTED)
+        self.kube.call("DELETE", BUDGETS, query=SELECTED)
         for s in self.services:
             self.kube.call("DELETE", SERVICES + "/" + s["metadata"]["name"])
 
@@ -229,14 +281,21 @@ class Cluster:
             self.clear()
 
 
+def make_classes(kube):
+    values = {"conf-low": 10, "conf-mid": 100, "conf-high": 1000}
+    return [must(kube.call("POST", CLASSES, {"metadata": {"name": name, "labels": MARK}, "value": values[name]})) for name in sorted(values)]
+
+
 def main(how_many, seed, seconds):
     kube, end = Kube(), time.monotonic() + seconds
+    Cluster.classes = make_classes(kube)
     for i in range(how_many):
         if time.monotonic() > end:
             break
         # One stream per cluster: a difference is found again by its number alone.
         Cluster(kube, random.Random(seed * 100000 + i), "c%d" % i).play()
     until("pods to go", 20, lambda: None if kube.items(PODS, **SELECTED) else True)
+    kube.call("DELETE", CLASSES, query=SELECTED)
 
 
 main(int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]))

@@ -75,6 +75,18 @@ bool simec2_in_stock(const struct simec2 *e, int fact, uint32_t zone, bool spot)
     return true;
 }
 
+bool simec2_can_launch(const struct simec2 *e, const char *type, const char *zone, bool spot)
+{
+    int fact = ec2_find_fact(type), z = simec2_zone_no(e, zone);
+    for (size_t i = 0; i < e->n_rules; i++) {
+        if (e->rules[i].until_ns > simec2_mono(e)) {
+            return false;
+        }
+    }
+    return fact >= 0 && z >= 0 && simec2_offered(e, fact, (uint32_t)z, spot) &&
+           simec2_in_stock(e, fact, (uint32_t)z, spot);
+}
+
 void simec2_stock_take(struct simec2 *e, int fact, uint32_t zone, bool spot)
 {
     for (size_t i = 0; i < e->n_stockouts; i++) {

@@ -231,6 +231,8 @@ struct sim_api_hooks {
     int (*fault)(void *ctx, const struct sim_call *c, int64_t *extra_ns);
     void (*served)(void *ctx, const struct sim_call *c);
     void (*answered)(void *ctx, const struct sim_call *c);
+    /* A watch tells its asker something. */
+    void (*told)(void *ctx);
     void *ctx;
 };
 void sim_api_set_hooks(struct sim_api *a, const struct sim_api_hooks *hooks);

@@ -111,6 +111,9 @@ static void deliver(struct sim_watch *w, const struct sim_event *ev)
     }
     enum kube_event_type type = !after ? KUBE_DELETED : !before ? KUBE_ADDED : KUBE_MODIFIED;
     json_t *object = !after && ev->type != KUBE_DELETED ? left_sight(ev) : json_incref(ev->after);
+    if (w->a->hooks.told) {
+        w->a->hooks.told(w->a->hooks.ctx);
+    }
     w->event(w->arg, type, object);
     json_decref(object);
 }

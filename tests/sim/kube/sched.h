@@ -15,6 +15,8 @@
  * priority count it as placed there. A pod with claims is bound once all its volumes are, at the
  * latest SIM_SCHED_BIND_NS after its node was chosen, else it starts anew.
  *
+ * Of more than 100 nodes it looks at a part (sched/sched_order.h).
+ *
  * The scheduler keeps its own account of what every node has given away and assumes its bindings
  * at once, as the real one's cache does.
  */
@@ -38,12 +40,16 @@ void sim_sched_free(struct sim_sched *s);
 /* Stopped, it takes up nothing; started again, it goes on with what is pending. */
 void sim_sched_stop(struct sim_sched *s);
 void sim_sched_start(struct sim_sched *s);
+bool sim_sched_stopped(const struct sim_sched *s);
 /* Pods that wait for a node. */
 uint64_t sim_sched_pending(const struct sim_sched *s);
 
 /* For comparisons: the nodes that share the best score for a pod that waits, as an array of names
- * in no order (chance would take one of them); empty, with the message in *ret_why (heap), if it
- * fits nowhere. Nothing is placed, nobody has to go. NULL if no such pod waits. New reference. */
-json_t *sim_sched_would(struct sim_sched *s, const char *ns, const char *pod, char **ret_why);
+ * in no order (chance would take one of them). If it fits nowhere the array is empty: where it
+ * would make room for itself *ret_room is an array of {node, victims}, equally good ones in no
+ * order, else the message is in *ret_why (heap). Nothing is placed, nobody has to go. NULL if no
+ * such pod waits. New references. */
+json_t *sim_sched_would(struct sim_sched *s, const char *ns, const char *pod, json_t **ret_room,
+                        char **ret_why);
 
 #endif

@@ -108,7 +108,7 @@ struct round {
     json_t *live;    /* node -> its pod */
     json_t *leaving; /* node -> true: one is still on its way out */
     char hash[16];
-    json_int_t desired, current, ready, updated;
+    json_int_t desired, current, ready, available, updated;
 };
 
 static void drop(struct sim_workloads *c, const json_t *pod)
@@ -154,6 +154,7 @@ static void tend_node(struct round *r, const json_t *node)
     } else if (pod) {
         r->current++;
         r->ready += sim_pod_ready(pod);
+        r->available += sim_pod_available(r->c, SIM_DAEMONSET, r->ds, pod);
         r->updated += !is_old(r, pod);
     } else if (w.run && !json_object_get(r->leaving, name)) {
         sim_api_create(r->c->w->api, WHO, SIM_POD, daemon_pod(r->ds, name, r->hash), NULL, NULL);
@@ -164,14 +165,14 @@ static void tend_node(struct round *r, const json_t *node)
 static void roll(struct round *r)
 {
     const json_t *max = jsonx_at(r->ds, "spec.updateStrategy.rollingUpdate.maxUnavailable");
-    int64_t room = sim_int_or_percent(max, r->desired, true, 1) - (r->desired - r->ready);
+    int64_t room = sim_int_or_percent(max, r->desired, true, 1) - (r->desired - r->available);
     if (str_eq(jsonx_str(r->ds, "spec.updateStrategy.type"), "OnDelete")) {
         return;
     }
     const char *node;
     json_t *pod;
     json_object_foreach (r->live, node, pod) {
-        bool free_of_charge = !sim_pod_ready(pod);
+        bool free_of_charge = !sim_pod_available(r->c, SIM_DAEMONSET, r->ds, pod);
         if (is_old(r, pod) && (free_of_charge || room > 0)) {
             room -= free_of_charge ? 0 : 1;
             drop(r->c, pod);
@@ -185,9 +186,9 @@ static void update_status(struct round *r)
         r->c, WHO, r->ds,
         json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "desiredNumberScheduled", r->desired,
                   "currentNumberScheduled", r->current, "numberMisscheduled", (json_int_t)0,
-                  "numberReady", r->ready, "numberAvailable", r->ready, "numberUnavailable",
-                  r->desired - r->ready, "updatedNumberScheduled", r->updated, "observedGeneration",
-                  (json_int_t)jsonx_int(r->ds, "metadata.generation", 0)));
+                  "numberReady", r->ready, "numberAvailable", r->available, "numberUnavailable",
+                  r->desired - r->available, "updatedNumberScheduled", r->updated,
+                  "observedGeneration", (json_int_t)jsonx_int(r->ds, "metadata.generation", 0)));
 }
 
 void sim_daemonset_reconcile(struct sim_workloads *c, const char *ns, const char *name)

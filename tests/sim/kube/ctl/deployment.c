@@ -31,6 +31,11 @@ static int64_t available(const json_t *set)
     return jsonx_int(set, "status.availableReplicas", 0);
 }
 
+static int64_t ready(const json_t *set)
+{
+    return jsonx_int(set, "status.readyReplicas", 0);
+}
+
 static int64_t revision(const json_t *set)
 {
     int64_t n;
@@ -55,15 +60,13 @@ static int64_t pods_now(const json_t *set)
     return jsonx_int(set, "status.replicas", 0);
 }
 
-/* Sets a ReplicaSet's wish and puts the changed object in its place. */
-static void scale(struct rollout *r, json_t *set, int64_t replicas)
+/* Sets one number of a ReplicaSet's spec and puts the changed object in its place. */
+static void set_number(struct rollout *r, json_t *set, const char *field, int64_t n)
 {
     json_t *now = NULL;
-    if (wish(set) == replicas ||
-        sim_api_patch(r->c->w->api, WHO, SIM_REPLICASET, "", jsonx_str(set, "metadata.namespace"),
+    if (sim_api_patch(r->c->w->api, WHO, SIM_REPLICASET, "", jsonx_str(set, "metadata.namespace"),
                       jsonx_str(set, "metadata.name"),
-                      json_pack("{s:{s:I}}", "spec", "replicas", (json_int_t)replicas), &now,
-                      NULL)) {
+                      json_pack("{s:{s:I}}", "spec", field, (json_int_t)n), &now, NULL)) {
         return;
     }
     for (size_t i = 0; i < json_array_size(r->sets); i++) {
@@ -74,6 +77,22 @@ static void scale(struct rollout *r, json_t *set, int64_t replicas)
         }
     }
     json_decref(now);
+}
+
+static void scale(struct rollout *r, json_t *set, int64_t replicas)
+{
+    if (wish(set) != replicas) {
+        set_number(r, set, "replicas", replicas);
+    }
+}
+
+/* As upstream: only the newest ReplicaSet hears of a new minReadySeconds. */
+static void follow_min_ready(struct rollout *r)
+{
+    int64_t want = jsonx_int(r->deployment, "spec.minReadySeconds", 0);
+    if (jsonx_int(r->fresh, "spec.minReadySeconds", 0) != want) {
+        set_number(r, r->fresh, "minReadySeconds", want);
+    }
 }
 
 /* ---- the ReplicaSet of the present template
@@ -102,10 +121,12 @@ static json_t *set_new(const struct rollout *r, const char *hash, int64_t replic
     json_t *template = with_hash(jsonx_at(d, "spec.template"), "metadata.labels." HASH_LABEL, hash);
     json_t *selector = with_hash(jsonx_at(d, "spec.selector"), "matchLabels." HASH_LABEL, hash);
     json_t *labels = json_deep_copy(jsonx_at(template, "metadata.labels"));
-    return json_pack("{s:{s:s, s:s, s:o, s:{s:s}, s:[o]}, s:{s:I, s:o, s:o}}", "metadata", "name",
-                     full, "namespace", jsonx_str_or(d, "metadata.namespace", ""), "labels", labels,
-                     "annotations", REVISION, text, "ownerReferences", sim_owner_ref(d), "spec",
-                     "replicas", (json_int_t)replicas, "selector", selector, "template", template);
+    json_t *min_ready = jsonx_at(d, "spec.minReadySeconds");
+    return json_pack("{s:{s:s, s:s, s:o, s:{s:s}, s:[o]}, s:{s:I, s:O*, s:o, s:o}}", "metadata",
+                     "name", full, "namespace", jsonx_str_or(d, "metadata.namespace", ""), "labels",
+                     labels, "annotations", REVISION, text, "ownerReferences", sim_owner_ref(d),
+                     "spec", "replicas", (json_int_t)replicas, "minReadySeconds", min_ready,
+                     "selector", selector, "template", template);
 }
 
 static json_t *find_fresh(const struct rollout *r, const char *hash)
@@ -143,6 +164,7 @@ static void ensure_fresh(struct rollout *r, bool recreate)
     sim_template_hash(jsonx_at(r->deployment, "spec.template"), hash);
     r->fresh = find_fresh(r, hash);
     if (r->fresh) {
+        follow_min_ready(r);
         return;
     }
     json_t *made = NULL;
@@ -242,8 +264,8 @@ static void update_status(struct rollout *r)
     sim_status_update(r->c, WHO, d,
                       json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "replicas", (json_int_t)have,
                                 "updatedReplicas", (json_int_t)(r->fresh ? pods_now(r->fresh) : 0),
-                                "readyReplicas", (json_int_t)ok, "availableReplicas",
-                                (json_int_t)ok, "unavailableReplicas",
+                                "readyReplicas", (json_int_t)sum(r, ready, false),
+                                "availableReplicas", (json_int_t)ok, "unavailableReplicas",
                                 (json_int_t)(r->want > ok ? r->want - ok : 0), "observedGeneration",
                                 (json_int_t)jsonx_int(d, "metadata.generation", 0), "conditions",
                                 conditions));

@@ -2,9 +2,11 @@
  * job.c - the Job controller: parallelism pods at a time until completions have succeeded (without
  * completions: until one has, and the others are over too). Failed pods are replaced after a
  * back-off of 10 s doubling to 6 min, until more than backoffLimit have failed;
- * activeDeadlineSeconds ends it as well. Pods carry the finalizer batch.kubernetes.io/job-tracking
- * until they are counted. Indexed Jobs give each pod a completion index. A finished Job goes
- * ttlSecondsAfterFinished later. See workloads.h.
+ * activeDeadlineSeconds ends it as well. podFailurePolicy's rules on pod conditions are followed
+ * (Ignore, Count, FailJob); those on exit codes never match, since no container here has one. With
+ * it, or with podReplacementPolicy Failed, a pod is replaced once it is over, not before. Pods
+ * carry the finalizer batch.kubernetes.io/job-tracking until they are counted. Indexed Jobs give
+ * each pod a completion index. A finished Job goes ttlSecondsAfterFinished later. See workloads.h.
  */
 #include "common/base/alloc.h"
 #include "common/base/jsonx.h"
@@ -27,6 +29,9 @@ struct job {
     int64_t completions; /* -1 = none given */
     int64_t parallelism, limit;
     int64_t active, ready, succeeded, failed;
+    int64_t leaving; /* terminating; they stand in the way of new ones if patient */
+    bool patient;
+    const json_t *ended_by;  /* the rule of podFailurePolicy that fails the Job; NULL = none */
     int64_t last_failure_ns; /* wall; 0 = none */
     json_t *indexes;         /* indexes that are done or taken: "0" -> true; NULL = not Indexed */
     bool over;
@@ -134,6 +139,45 @@ static void note_failure(struct job *j, const json_t *pod)
     j->last_failure_ns = at > j->last_failure_ns ? at : j->last_failure_ns;
 }
 
+static bool has_condition(const json_t *pod, const json_t *patterns)
+{
+    size_t i;
+    json_t *p;
+    json_array_foreach ((json_t *)patterns, i, p) {
+        const char *want = jsonx_str_or(p, "status", "True");
+        if (str_eq(sim_cond_status(pod, jsonx_str_or(p, "type", "")), want)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The first rule of podFailurePolicy that speaks of the pod; NULL if none does. */
+static const json_t *rule_for(const struct job *j, const json_t *pod)
+{
+    size_t i;
+    json_t *rule;
+    json_array_foreach (jsonx_arr(j->obj, "spec.podFailurePolicy.rules"), i, rule) {
+        if (has_condition(pod, jsonx_arr(rule, "onPodConditions"))) {
+            return rule;
+        }
+    }
+    return NULL;
+}
+
+/* A failed pod, by the policy: it ends the Job, counts, or does not. */
+static void judge_failure(struct job *j, const json_t *pod)
+{
+    const json_t *rule = rule_for(j, pod);
+    const char *action = jsonx_str_or(rule, "action", "Count");
+    if (str_eq(action, "FailJob") && !j->ended_by) {
+        j->ended_by = rule;
+    }
+    if (!str_eq(action, "Ignore")) {
+        note_failure(j, pod);
+    }
+}
+
 /* A tracked pod that is over, or is being deleted without having succeeded, is counted once. */
 static void count_pod(struct job *j, const json_t *pod)
 {
@@ -151,6 +195,7 @@ static void count_pod(struct job *j, const json_t *pod)
     if (!is_tracked(pod)) {
         return;
     }
+    j->leaving += !good && !bad;
     /* The kubelet reports the end of a pod that is deleted; what never ran is gone at once. */
     bool ended = good || bad || sim_pod_node(pod)[0] == '\0' ||
                  jsonx_int(pod, "metadata.deletionGracePeriodSeconds", 0) == 0;
@@ -163,7 +208,7 @@ static void count_pod(struct job *j, const json_t *pod)
             json_object_set_new(j->indexes, index_of(pod), json_true());
         }
     } else if (!j->over) {
-        note_failure(j, pod);
+        judge_failure(j, pod);
     }
     untrack(j, pod);
 }
@@ -259,6 +304,10 @@ static void drop_active(const struct job *j, int64_t n)
 /* The conditions of the end, NULL if it goes on. */
 static json_t *judge(const struct job *j)
 {
+    if (j->ended_by) {
+        return finished(j, "Failed", "PodFailurePolicy",
+                        "A pod failed as a rule of podFailurePolicy describes");
+    }
     if (j->failed > j->limit) {
         return finished(j, "Failed", "BackoffLimitExceeded",
                         "Job has reached the specified backoff limit");
@@ -307,6 +356,7 @@ static void manage(struct job *j)
         drop_active(j, j->active - want);
         return;
     }
+    want -= j->patient ? j->leaving : 0;
     int64_t wait = j->active < want ? backoff_left(j) : 0;
     if (wait > 0) {
         sim_workloads_mark_later(j->c, SIM_JOB, j->ns, j->name, wait);
@@ -364,6 +414,8 @@ static void read_job(struct job *j)
     j->completions = jsonx_int(j->obj, "spec.completions", -1);
     j->parallelism = jsonx_int(j->obj, "spec.parallelism", 1);
     j->limit = jsonx_int(j->obj, "spec.backoffLimit", 6);
+    j->patient = jsonx_at(j->obj, "spec.podFailurePolicy") ||
+                 str_eq(jsonx_str(j->obj, "spec.podReplacementPolicy"), "Failed");
     j->succeeded = jsonx_int(j->obj, "status.succeeded", 0);
     j->failed = jsonx_int(j->obj, "status.failed", 0);
     j->last_failure_ns = time_at(j->obj, "status.lastFailureTime");

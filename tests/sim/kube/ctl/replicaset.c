@@ -196,14 +196,32 @@ static void remove_pods(struct sim_workloads *c, const json_t *rs, const json_t 
     }
 }
 
+/* Those of the ready ones that have been so for minReadySeconds. */
+static int64_t count_available(struct sim_workloads *c, const json_t *rs, int64_t ready)
+{
+    if (jsonx_int(rs, "spec.minReadySeconds", 0) <= 0) {
+        return ready;
+    }
+    AUTO_JSON json_t *pods =
+        sim_index_collect(&c->pods_of, jsonx_str_or(rs, "metadata.uid", ""), true);
+    int64_t n = 0;
+    size_t i;
+    json_t *pod;
+    json_array_foreach (pods, i, pod) {
+        n += sim_pod_available(c, SIM_REPLICASET, rs, pod);
+    }
+    return n;
+}
+
 static void update_status(struct sim_workloads *c, const json_t *rs)
 {
     int64_t active, ready;
     sim_index_count(&c->pods_of, jsonx_str_or(rs, "metadata.uid", ""), &active, &ready);
+    int64_t available = count_available(c, rs, ready);
     sim_status_update(c, WHO, rs,
                       json_pack("{s:I, s:I, s:I, s:I, s:I}", "replicas", (json_int_t)active,
                                 "fullyLabeledReplicas", (json_int_t)active, "readyReplicas",
-                                (json_int_t)ready, "availableReplicas", (json_int_t)ready,
+                                (json_int_t)ready, "availableReplicas", (json_int_t)available,
                                 "observedGeneration",
                                 (json_int_t)jsonx_int(rs, "metadata.generation", 0)));
 }

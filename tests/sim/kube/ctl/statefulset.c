@@ -25,7 +25,7 @@ struct round {
     bool parallel;
     json_t *by_ordinal; /* "0" -> pod, whatever state it is in */
     int64_t highest;    /* ordinal there is, -1 = none */
-    json_int_t have, ready, updated;
+    json_int_t have, ready, available, updated;
 };
 
 /* ---- pods and claims --------------------------------------------------------------------------
@@ -126,9 +126,10 @@ static json_t *pod_at(const struct round *r, int64_t ordinal)
 /* ---- one round --------------------------------------------------------------------------------
  */
 
-static bool runs_well(const json_t *pod)
+static bool runs_well(const struct round *r, const json_t *pod)
 {
-    return pod && sim_pod_ready(pod) && !sim_pod_terminating(pod);
+    return pod && !sim_pod_terminating(pod) &&
+           sim_pod_available(r->c, SIM_STATEFULSET, r->set, pod);
 }
 
 /* Up: false if a pod has to be waited for before anything else may happen. */
@@ -141,7 +142,7 @@ static bool fill(const struct round *r)
         } else if (!pod) {
             make_pod(r, i);
         }
-        if (!r->parallel && !runs_well(pod)) {
+        if (!r->parallel && !runs_well(r, pod)) {
             return false;
         }
     }
@@ -175,7 +176,7 @@ static void roll(const struct round *r)
             drop(r, pod);
             return;
         }
-        if (!runs_well(pod)) {
+        if (!runs_well(r, pod)) {
             return;
         }
     }
@@ -197,7 +198,8 @@ static void sort_pods(struct round *r)
         json_object_set(r->by_ordinal, key, pod);
         r->highest = n > r->highest ? n : r->highest;
         r->have++;
-        r->ready += runs_well(pod);
+        r->ready += sim_pod_ready(pod) && !sim_pod_terminating(pod);
+        r->available += runs_well(r, pod);
         r->updated += !is_old(r, pod);
     }
 }
@@ -206,7 +208,7 @@ static void update_status(const struct round *r)
 {
     sim_status_update(r->c, WHO, r->set,
                       json_pack("{s:I, s:I, s:I, s:I, s:I, s:s, s:I}", "replicas", r->have,
-                                "readyReplicas", r->ready, "availableReplicas", r->ready,
+                                "readyReplicas", r->ready, "availableReplicas", r->available,
                                 "updatedReplicas", r->updated, "currentReplicas", r->updated,
                                 "updateRevision", r->hash, "observedGeneration",
                                 (json_int_t)jsonx_int(r->set, "metadata.generation", 0)));

@@ -5,6 +5,7 @@
 #include "common/base/hash.h"
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
+#include "common/base/timefmt.h"
 #include "workloads_part.h"
 
 /* ---- indexes ----------------------------------------------------------------------------------
@@ -476,6 +477,22 @@ bool sim_pod_active(const json_t *pod)
 bool sim_pod_ready(const json_t *pod)
 {
     return str_eq(sim_cond_status(pod, "Ready"), "True");
+}
+
+bool sim_pod_available(struct sim_workloads *c, enum sim_kind_id kind, const json_t *owner,
+                       const json_t *pod)
+{
+    int64_t min_s = jsonx_int(owner, "spec.minReadySeconds", 0), since;
+    const char *at = jsonx_str_or(sim_cond(pod, "Ready"), "lastTransitionTime", "");
+    if (!sim_pod_ready(pod) || min_s <= 0 || !timefmt_parse_rfc3339(at, &since)) {
+        return sim_pod_ready(pod);
+    }
+    int64_t left = since + min_s * NS_PER_S - vclock_wall(&c->w->clock);
+    if (left > 0) {
+        sim_workloads_mark_later(c, kind, jsonx_str_or(owner, "metadata.namespace", ""),
+                                 jsonx_str_or(owner, "metadata.name", ""), left);
+    }
+    return left <= 0;
 }
 
 int64_t sim_int_or_percent(const json_t *v, int64_t total, bool up, int64_t absent)

@@ -96,6 +96,9 @@ void sim_template_hash(const json_t *template, char dst[16]);
 void sim_status_update(struct sim_workloads *c, const char *who, const json_t *obj, json_t *status);
 bool sim_pod_active(const json_t *pod); /* neither over nor terminating */
 bool sim_pod_ready(const json_t *pod);
+/* Ready for owner's spec.minReadySeconds; if that is still to come owner is reconciled then. */
+bool sim_pod_available(struct sim_workloads *c, enum sim_kind_id kind, const json_t *owner,
+                       const json_t *pod);
 /* "25%" of total (rounded up or down) or a plain number, given as an integer or a string. */
 int64_t sim_int_or_percent(const json_t *v, int64_t total, bool up, int64_t absent);
 

@@ -165,12 +165,11 @@ static void try_nodes(struct sim_sched *s, const struct sim_cycle *cy, struct tr
         t->feasible[t->n++] = first;
         return;
     }
-    for (MAP_EACH(s->cluster.nodes, e)) {
-        struct sim_sched_node *n = map_value(e);
-        if (n->obj) {
-            t->nodes++;
-            try_node(cy, n, t);
-        }
+    struct sim_node_order *o = &s->order;
+    sim_node_order_refresh(o, &s->cluster);
+    size_t enough = sim_sample_size(o->n), begin = o->n > SIM_SAMPLE_ALL ? o->start % o->n : 0;
+    for (; t->nodes < o->n && t->n < enough; t->nodes++) {
+        try_node(cy, o->v[(begin + t->nodes) % o->n], t);
     }
 }
 
@@ -494,6 +493,7 @@ static void schedule_one(struct sim_sched *s, struct sim_sched_pod *p)
     if (may) {
         try_nodes(s, &cy, &t);
         best = t.n > 0 ? choose(s, &cy, &t) : NULL;
+        s->order.start += t.nodes;
     }
     sim_cycle_end(&cy);
     if (best) {
@@ -550,12 +550,49 @@ static json_t *best_nodes(const struct sim_cycle *cy, const struct trial *t)
     return out;
 }
 
-json_t *sim_sched_would(struct sim_sched *s, const char *ns, const char *pod, char **ret_why)
+static json_t *room_json(const struct sim_preemption *r)
+{
+    json_t *victims = json_array();
+    for (size_t i = 0; i < r->n; i++) {
+        json_array_append_new(victims, json_string(r->victims[i]->name));
+    }
+    return json_pack("{s:s, s:o}", "node", r->node->name, "victims", victims);
+}
+
+/* The best preemptions, as equals; NULL if none helps: t->preempting says why. */
+static json_t *best_room(struct sim_sched *s, struct sim_sched_pod *p, struct trial *t)
+{
+    struct sim_preemption best = {0}, all = {0};
+    json_t *out = NULL;
+    for (size_t i = 0; i < t->n_hopeful; i++) {
+        struct sim_preemption r;
+        sim_preempt(&s->cluster, p, &t->hopeful[i], 1, sim_tally_whynot, &t->preempting, &r);
+        all.no_victims += r.no_victims;
+        int by = r.node && out ? sim_preemption_order(&r, &best) : -1;
+        if (r.node && by < 0) {
+            json_decref(out);
+            out = json_array();
+            best = r;
+        }
+        if (r.node && by <= 0) {
+            json_array_append_new(out, room_json(&r));
+        }
+        sim_preemption_done(&r);
+    }
+    if (!out) {
+        note_unhelpful(t, &all);
+    }
+    return out;
+}
+
+json_t *sim_sched_would(struct sim_sched *s, const char *ns, const char *pod, json_t **ret_room,
+                        char **ret_why)
 {
     struct sim_sched_pod *p = waiting_pod(s, ns, pod);
     struct trial t = {0};
     struct sim_cycle cy;
     *ret_why = NULL;
+    *ret_room = NULL;
     if (!p) {
         return NULL;
     }
@@ -566,10 +603,9 @@ json_t *sim_sched_would(struct sim_sched *s, const char *ns, const char *pod, ch
     json_t *out = best_nodes(&cy, &t);
     sim_cycle_end(&cy);
     if (t.n == 0) {
-        struct sim_preemption nobody = {.no_victims = t.n_hopeful};
         t.nodes = nodes_there(s);
-        note_unhelpful(&t, &nobody);
-        *ret_why = trial_message(&t, may ? NULL : cy.volumes.refused, NULL);
+        *ret_room = best_room(s, p, &t);
+        *ret_why = *ret_room ? NULL : trial_message(&t, may ? NULL : cy.volumes.refused, NULL);
     }
     trial_done(&t);
     return out;
@@ -603,6 +639,7 @@ void sim_sched_free(struct sim_sched *s)
         refusal_free(map_value(r));
     }
     map_free(s->refusals);
+    sim_node_order_done(&s->order);
     sim_cluster_done(&s->cluster);
     free(s->active);
     free(s->waiting);
@@ -623,6 +660,11 @@ void sim_sched_start(struct sim_sched *s)
     kick_cycle(s);
     sim_sched_kick_bind(s);
     sim_sched_epoch_moved(s);
+}
+
+bool sim_sched_stopped(const struct sim_sched *s)
+{
+    return s->stopped;
 }
 
 uint64_t sim_sched_pending(const struct sim_sched *s)

@@ -55,6 +55,7 @@ void sim_cluster_set_node(struct sim_cluster *c, struct sim_sched_node *n, json_
 {
     json_decref(n->obj);
     n->obj = json_incref(obj);
+    c->nodes_changed = true;
     n->n_domains = 0;
     if (!obj) {
         sim_cluster_drop_idle(c, n);

@@ -37,6 +37,7 @@ struct sim_sched_node {
     struct map *attached; /* volumes of VolumeAttachments to it -> self; NULL = none */
     uint32_t eligible;    /* scratch of sched_spread.c: bit per constraint */
     int64_t scratch;      /* scratch of whoever asks about all nodes */
+    size_t turn;          /* scratch of sched_order.c */
 };
 
 struct sim_sched_pod {
@@ -89,6 +90,7 @@ struct sim_cluster {
     struct sim_priority_count *priorities; /* of placed pods */
     size_t n_priorities, cap_priorities;
     size_t n_nominated;
+    bool nodes_changed; /* set with every change of a Node, taken back by sched_order.c */
 };
 
 void sim_cluster_init(struct sim_cluster *c, struct sim_api *api);

@@ -6,6 +6,7 @@
 #define KARP_SIM_SCHED_PART_H
 
 #include "sched_cache.h"
+#include "sched_order.h"
 
 /* A class that fits nowhere until something changes: epoch tells since when. */
 struct sim_refusal {
@@ -18,6 +19,7 @@ struct sim_sched {
     uint64_t chance_state;
     struct entropy chance;
     struct sim_cluster cluster;
+    struct sim_node_order order; /* of the nodes a cycle looks at */
     struct sim_sched_pod **active;
     size_t n_active, cap_active;
     struct sim_sched_pod **waiting;

@@ -84,13 +84,6 @@ static size_t violating_first(const struct sim_cluster *c, struct sim_sched_pod 
 /* ---- one node ---------------------------------------------------------------------------------
  */
 
-struct candidate {
-    struct sim_sched_node *node;
-    struct sim_sched_pod **victims;
-    size_t n, violations;
-    int64_t highest, sum, start;
-};
-
 static bool fits_now(struct sim_cluster *c, const struct sim_sched_pod *p, struct sim_sched_node *n,
                      struct sim_whynot *why)
 {
@@ -116,49 +109,51 @@ static size_t take_lower(struct sim_cluster *c, const struct sim_sched_pod *p,
     return count;
 }
 
-static void summarize(struct candidate *k)
+static void summarize(struct sim_preemption *k, int64_t violations)
 {
+    int64_t sum = 0, start = INT64_MAX;
     qsort(k->victims, k->n, sizeof(*k->victims), importance);
-    k->highest = k->n ? k->victims[0]->priority : INT64_MIN;
-    k->start = INT64_MAX;
-    k->sum = 0;
+    int64_t highest = k->n ? k->victims[0]->priority : INT64_MIN;
     for (size_t i = 0; i < k->n; i++) {
         int64_t at = start_ns(k->victims[i]);
-        k->sum += k->victims[i]->priority + INT64_C(2147483648);
-        k->start = k->victims[i]->priority == k->highest && at < k->start ? at : k->start;
+        sum += k->victims[i]->priority + INT64_C(2147483648);
+        start = k->victims[i]->priority == highest && at < start ? at : start;
     }
+    const int64_t rank[] = {violations, highest, sum, (int64_t)k->n, -start};
+    memcpy(k->rank, rank, sizeof(rank));
 }
 
 /* Gives back what can stay; the rest are the victims. */
-static void reprieve(struct sim_cluster *c, const struct sim_sched_pod *p, struct candidate *k,
+static void reprieve(struct sim_cluster *c, const struct sim_sched_pod *p, struct sim_preemption *k,
                      struct sim_sched_pod **taken, size_t n)
 {
     struct sim_whynot why;
+    int64_t violations = 0;
     size_t violating = violating_first(c, taken, n);
     for (size_t i = 0; i < n; i++) {
         sim_cluster_place(c, taken[i], k->node);
         if (!fits_now(c, p, k->node, &why)) {
             sim_cluster_unplace(c, taken[i]);
             k->victims[k->n++] = taken[i];
-            k->violations += i < violating;
+            violations += i < violating;
         }
     }
     for (size_t i = 0; i < k->n; i++) {
         sim_cluster_place(c, k->victims[i], k->node);
     }
-    summarize(k);
+    summarize(k, violations);
 }
 
 /* 1: it would help; 0: nobody to take away; -1: it does not fit even so, see why. */
 static int try_node(struct sim_cluster *c, const struct sim_sched_pod *p, struct sim_sched_node *n,
-                    struct candidate *k, struct sim_whynot *why)
+                    struct sim_preemption *k, struct sim_whynot *why)
 {
     AUTO_FREE struct sim_sched_pod **taken = NEW_N(struct sim_sched_pod *, n->n_pods + 1);
     size_t count = take_lower(c, p, n, taken);
     if (count == 0) {
         return 0;
     }
-    *k = (struct candidate){.node = n, .victims = NEW_N(struct sim_sched_pod *, count)};
+    *k = (struct sim_preemption){.node = n, .victims = NEW_N(struct sim_sched_pod *, count)};
     if (fits_now(c, p, n, why)) {
         reprieve(c, p, k, taken, count);
         return 1;
@@ -170,25 +165,14 @@ static int try_node(struct sim_cluster *c, const struct sim_sched_pod *p, struct
     return -1;
 }
 
-static int order(int64_t a, int64_t b)
+int sim_preemption_order(const struct sim_preemption *a, const struct sim_preemption *b)
 {
-    return a < b ? -1 : a > b;
-}
-
-static bool better(const struct candidate *a, const struct candidate *b)
-{
-    int by[] = {order((int64_t)a->violations, (int64_t)b->violations),
-                order(a->highest, b->highest),
-                order(a->sum, b->sum),
-                order((int64_t)a->n, (int64_t)b->n),
-                order(b->start, a->start),
-                strcmp(a->node->name, b->node->name)};
-    for (size_t i = 0; i < ARRAY_LEN(by); i++) {
-        if (by[i] != 0) {
-            return by[i] < 0;
+    for (size_t i = 0; i < SIM_PREEMPTION_RANKS; i++) {
+        if (a->rank[i] != b->rank[i]) {
+            return a->rank[i] < b->rank[i] ? -1 : 1;
         }
     }
-    return false;
+    return 0;
 }
 
 /* ---- all nodes --------------------------------------------------------------------------------
@@ -198,27 +182,26 @@ void sim_preempt(struct sim_cluster *c, struct sim_sched_pod *p,
                  struct sim_sched_node *const *nodes, size_t n, sim_preempt_fn no, void *ctx,
                  struct sim_preemption *ret)
 {
-    struct candidate best = {0};
     *ret = (struct sim_preemption){0};
     for (size_t i = 0; i < n; i++) {
-        struct candidate k = {0};
+        struct sim_preemption k = {0};
         struct sim_whynot why = {.n = 0};
         int got = try_node(c, p, nodes[i], &k, &why);
-        if (got == 0) {
-            ret->no_victims++;
-        } else if (got < 0) {
-            ret->no_fit++;
+        int by = got > 0 && ret->node ? sim_preemption_order(&k, ret) : -1;
+        k.no_victims = ret->no_victims + (got == 0);
+        k.no_fit = ret->no_fit + (got < 0);
+        if (got < 0) {
             no(ctx, &why);
-        } else if (!best.node || better(&k, &best)) {
-            free(best.victims);
-            best = k;
+        }
+        if (got > 0 && (by < 0 || (by == 0 && strcmp(k.node->name, ret->node->name) < 0))) {
+            free(ret->victims);
+            *ret = k;
         } else {
-            free(k.victims);
+            free(got > 0 ? k.victims : NULL);
+            ret->no_victims = k.no_victims;
+            ret->no_fit = k.no_fit;
         }
     }
-    ret->node = best.node;
-    ret->victims = best.victims;
-    ret->n = best.n;
 }
 
 void sim_preemption_done(struct sim_preemption *r)
