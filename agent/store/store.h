@@ -3,11 +3,12 @@
  *
  * One reflector per kind (Pod, Node, NodeClaim, NodePool, EC2NodeClass, DaemonSet; and what
  * placing looks at beside them: Namespace, PersistentVolumeClaim, PersistentVolume, StorageClass,
- * CSINode; LimitRange and RuntimeClass, which complete the templates of DaemonSets). Objects are core/model.h structs, decoded once, replaced whole, owned here; parsed JSON
- * is never kept. The answer to an own write enters before the writer's done (gate observer); a
- * watch event older than what the store has is dropped (resourceVersions compare as integers), also
- * one about an object that an own write has ended. A list counts as it is: where it shows an older
- * version than the store has, and we have not written since, the server was restored from a backup.
+ * CSINode; LimitRange and RuntimeClass, which complete the templates of DaemonSets). Objects are
+ * core/model.h structs, decoded once, replaced whole, owned here; parsed JSON is never kept. The
+ * answer to an own write enters before the writer's done (gate observer); a watch event older than
+ * what the store has is dropped (resourceVersions compare as integers), also one about an object
+ * that an own write has ended. A list counts as it is: where it shows an older version than the
+ * store has, and we have not written since, the server was restored from a backup.
  *
  * While a decision is open (store_freeze) replaced objects go to a limbo list and are freed at the
  * thaw: pointers taken after the freeze stay good.

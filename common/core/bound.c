@@ -101,28 +101,39 @@ static uint32_t option_of(struct bound *b, const struct sched_pool *p, const str
     return b->n_options++;
 }
 
-/* What pools have for the class alone, all preferences given up, rules about other pods aside. */
+/* What the pool has for the class, if anything. */
+static void add_option(struct bound *b, struct asker *one, const struct sched_class *bare,
+                       const struct sched_ask *ask, struct sched_open blank)
+{
+    struct sched_trial t;
+    enum sched_step step = sched_claim_try(b->s, &blank, bare, ask, &t);
+    if (step == STEP_TAKEN || step == STEP_MIN_VALUES) {
+        one->options[one->n_options++] = option_of(b, blank.pool, &t);
+    }
+}
+
+/* What pools have for the class alone, all preferences given up, rules about other pods aside.
+ * Reservations count as if they had any number of units. */
 static void find_options(struct bound *b, struct asker *one)
 {
     struct sched *s = b->s;
     struct sched_class bare = *one->k;
-    uint32_t *v = ARENA_NEW_N(s->a, uint32_t, (size_t)bare.n_required * s->n_pools);
+    one->options = ARENA_NEW_N(s->a, uint32_t, (size_t)bare.n_required * s->n_pools * 2);
     bare.topo = NULL;
     for (uint32_t i = bare.n_asks - bare.n_required; i < bare.n_asks; i++) {
         const struct sched_ask *ask = sched_ask(s, one->k, i);
         for (uint32_t p = 0; p < s->n_pools && !ask->impossible; p++) {
-            struct sched_trial t;
             struct sched_open blank = sched_blank(&s->pools[p]);
             if (!s->pools[p].usable) {
                 continue;
             }
-            enum sched_step step = sched_claim_try(s, &blank, &bare, ask, &t);
-            if (step == STEP_TAKEN || step == STEP_MIN_VALUES) {
-                v[one->n_options++] = option_of(b, &s->pools[p], &t);
+            add_option(b, one, &bare, ask, blank);
+            if (s->pools[p].n_reservations > 0) {
+                blank.cts = SCHED_RESERVED;
+                add_option(b, one, &bare, ask, blank);
             }
         }
     }
-    one->options = v;
 }
 
 /* Ways of asking are the pass's own and stay. */

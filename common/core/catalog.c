@@ -281,14 +281,6 @@ static const struct catalog_stair *find_ext(const struct catalog_stairs *s, sym 
     return NULL;
 }
 
-bool catalog_knows_resource(const struct catalog *c, enum resource r, sym ext)
-{
-    if (r < RES_FIXED) {
-        return c->capacity_stairs.fixed[r].n > 0 || c->allocatable_stairs.fixed[r].n > 0;
-    }
-    return find_ext(&c->capacity_stairs, ext) || find_ext(&c->allocatable_stairs, ext);
-}
-
 void catalog_narrow_fit(const struct catalog *c, const struct resources *need, uint64_t *bits)
 {
     for (uint32_t i = 0; i < c->words; i++) {

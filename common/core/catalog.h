@@ -74,8 +74,6 @@ const struct resources *catalog_allocatable(const struct catalog *c, uint32_t ty
 const struct reqset *catalog_labels(const struct catalog *c, uint32_t type);
 /* True if any type defines the key (or it is zone, zone id, region or capacity type). */
 bool catalog_knows_key(const struct catalog *c, sym key);
-/* True if any type has any of this resource. */
-bool catalog_knows_resource(const struct catalog *c, enum resource r, sym ext);
 
 /* bits &= types that r allows. A type that does not define the key is kept, as Karpenter's
  * Intersects does, unless `strict`; NotIn and DoesNotExist keep it always. Offering keys (zone,

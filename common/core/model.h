@@ -83,7 +83,8 @@ struct conditions {
 struct affinity_term {
     int32_t weight;
     struct reqset reqs;
-    bool invalid; /* matchFields or an operator that the core does not take */
+    bool invalid;    /* matchFields or an operator that the core does not take */
+    const char *why; /* what is wrong with an invalid one, or NULL */
 };
 
 struct host_port {
@@ -214,8 +215,9 @@ struct daemonset {
     struct arena mem;
     struct meta m;
     const struct pod_class *cls; /* of a pod that the API server would make of the template now */
-    const char *generation; /* of the template: LABEL_TEMPLATE_GENERATION of its pods; "" = unsaid */
-    const char *source;     /* the object as compact JSON, to be decoded again (kube/decode.h) */
+    const char
+        *generation;    /* of the template: LABEL_TEMPLATE_GENERATION of its pods; "" = unsaid */
+    const char *source; /* the object as compact JSON, to be decoded again (kube/decode.h) */
 };
 
 #define LABEL_TEMPLATE_GENERATION "pod-template-generation"

@@ -148,15 +148,23 @@ void offerings_set_available(struct offerings *o, uint32_t type, uint32_t zone,
     refresh(o, type, zone, ct);
 }
 
+/* A class without subnets has no zones. */
+static void check_type(const struct offerings *o, uint32_t type)
+{
+    if (type >= o->n_types) {
+        BUG("type %u of %u", type, o->n_types);
+    }
+}
+
 void offerings_set_no_image(struct offerings *o, uint32_t type)
 {
-    check_place(o, type, 0, CT_SPOT);
+    check_type(o, type);
     bits_set(o->no_image, type);
 }
 
 bool offerings_no_image(const struct offerings *o, uint32_t type)
 {
-    check_place(o, type, 0, CT_SPOT);
+    check_type(o, type);
     return bits_test(o->no_image, type);
 }
 

@@ -129,8 +129,10 @@ static void invalid(struct attempt *at, struct reason *r)
     for (uint32_t i = 0; i < at->k->cls->n_required && term == NULL; i++) {
         term = at->k->cls->required[i].invalid ? &at->k->cls->required[i] : NULL;
     }
-    r->text = term ? "its node affinity has a term that karp does not take"
-                   : "its node selector and affinity contradict each other";
+    r->text =
+        term ? arena_printf(at->s->a, "its node affinity has a term that karp does not take%s%s",
+                            term->why ? ": " : "", term->why ? term->why : "")
+             : "its node selector and affinity contradict each other";
 }
 
 static void volumes(struct attempt *at, struct reason *r)
@@ -161,12 +163,25 @@ static void ports(struct attempt *at, struct reason *r)
     }
 }
 
+/* Has any of the pool's types any of it? */
+static bool provided(const struct template *tm, enum resource res, sym ext)
+{
+    uint32_t words = catalog_words(tm->catalog);
+    bool ret = false;
+    for (int i = bits_next(tm->types, words, 0); i >= 0 && !ret;
+         i = bits_next(tm->types, words, (uint32_t)i + 1)) {
+        const struct resources *have = catalog_allocatable(tm->catalog, (uint32_t)i);
+        ret = (res < RES_FIXED ? have->v[res] : resources_get_ext(have, ext)) > 0;
+    }
+    return ret;
+}
+
 static bool unknown_resource(struct attempt *at, struct reason *r)
 {
     const struct resources *need = &at->k->cls->requests;
-    const struct catalog *c = at->p->tm.catalog;
+    const struct template *tm = &at->p->tm;
     for (int i = 0; i < RES_FIXED; i++) {
-        if (need->v[i] > 0 && !catalog_knows_resource(c, (enum resource)i, SYM_NONE)) {
+        if (need->v[i] > 0 && !provided(tm, (enum resource)i, SYM_NONE)) {
             code(r, REASON_ResourceUnknown)->short_of =
                 (struct res_short){(enum resource)i, SYM_NONE, need->v[i], 0};
             return true;
@@ -176,7 +191,7 @@ static bool unknown_resource(struct attempt *at, struct reason *r)
     int64_t amount = 0;
     for (uint32_t i = 0; i < need->n_ext; i++) {
         const struct res_ext *e = &need->ext[i];
-        if (e->amount > 0 && !catalog_knows_resource(c, RES_FIXED, e->name) &&
+        if (e->amount > 0 && !provided(tm, RES_FIXED, e->name) &&
             (first == SYM_NONE || sym_cmp(at->s->syms, e->name, first) < 0)) {
             first = e->name;
             amount = e->amount;

@@ -52,8 +52,11 @@ struct affinity_term decode_term(struct decoder *d, struct arena *a, const json_
         n == 0 || n > DECODE_REQS_MAX || json_array_size(json_object_get(term, "matchFields")) > 0;
     for (size_t i = 0; i < n && !t.invalid; i++) {
         struct req r;
-        t.invalid = decode_requirement(d, a, json_array_get(list, i), &r, NULL) != 0;
-        if (!t.invalid) {
+        struct err err = ERR_INIT;
+        t.invalid = decode_requirement(d, a, json_array_get(list, i), &r, &err) != 0;
+        if (t.invalid) {
+            t.why = arena_strdup(a, err.msg);
+        } else {
             t.reqs = reqset_add(a, d->t, &t.reqs, &r);
         }
     }

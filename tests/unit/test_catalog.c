@@ -127,11 +127,6 @@ START_TEST(knows_keys_and_resources)
     ck_assert(catalog_knows_key(w.c, L_CAPACITY_TYPE) && catalog_knows_key(w.c, L_REGION));
     ck_assert(catalog_knows_key(w.c, L_INSTANCE_TYPE));
     ck_assert(!catalog_knows_key(w.c, L_OS) && !catalog_knows_key(w.c, w.fuse));
-    ck_assert(catalog_knows_resource(w.c, RES_CPU, SYM_NONE));
-    ck_assert(catalog_knows_resource(w.c, RES_NVIDIA_GPU, SYM_NONE));
-    ck_assert(!catalog_knows_resource(w.c, RES_EFA, SYM_NONE));
-    ck_assert(catalog_knows_resource(w.c, RES_FIXED, w.fuse));
-    ck_assert(!catalog_knows_resource(w.c, RES_FIXED, w.t4));
     teardown(&w);
 }
 END_TEST

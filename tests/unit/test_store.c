@@ -17,6 +17,8 @@ static const char *const paths[] = {
     "/api/v1/persistentvolumes?",
     "/apis/storage.k8s.io/v1/storageclasses?",
     "/apis/storage.k8s.io/v1/csinodes?",
+    "/api/v1/limitranges?",
+    "/apis/node.k8s.io/v1/runtimeclasses?",
 };
 
 struct rig {
@@ -431,7 +433,52 @@ START_TEST(nominations)
 }
 END_TEST
 
-UNIT_MAIN("store", UNIT_CASES(versions, version_rows), UNIT_TEST(own_end), UNIT_TEST(own_end_echo),
-          UNIT_TEST(went_back), UNIT_CASES(relist, relist_rows), UNIT_CASES(bad_objects, bad_rows),
-          UNIT_TEST(trouble), UNIT_TEST(usage), UNIT_TEST(by_provider_id), UNIT_TEST(frozen),
-          UNIT_TEST(nominations))
+static int64_t daemonset_cpu(const struct rig *r, const char *key)
+{
+    const struct daemonset *ds = map_get(store_all(r->s, STORE_DAEMONSET), key);
+    ck_assert_ptr_nonnull(ds);
+    return ds->cls->requests.v[RES_CPU];
+}
+
+/* A LimitRange that comes, changes and goes changes what DaemonSets of its namespace ask for; while
+ * a decision is open the old ones stay. */
+START_TEST(limit_range_completes_daemonsets)
+{
+    static const char range[] =
+        "{\"kind\":\"LimitRange\",\"metadata\":{\"name\":\"l\",\"namespace\":\"%s\","
+        "\"resourceVersion\":\"%d\"},\"spec\":{\"limits\":[{\"type\":\"Container\","
+        "\"defaultRequest\":{\"cpu\":\"%dm\"}}]}}";
+    struct rig r = rig_new();
+    char text[512];
+    store_subscribe(r.s, STORE_DAEMONSET, on_change, &r);
+    sync(&r, NULL, NULL, NULL);
+    event(&r, STORE_DAEMONSET, KUBE_ADDED,
+          fake_json("{\"kind\":\"DaemonSet\",\"metadata\":{\"name\":\"d\",\"namespace\":\"a\","
+                    "\"resourceVersion\":\"101\"},\"spec\":{\"template\":{\"spec\":{"
+                    "\"containers\":[{\"name\":\"c\"}]}}}}"));
+    ck_assert_int_eq(daemonset_cpu(&r, "a/d"), 0);
+    const struct daemonset *before = map_get(store_all(r.s, STORE_DAEMONSET), "a/d");
+    store_freeze(r.s);
+    snprintf(text, sizeof(text), range, "a", 102, 100);
+    event(&r, STORE_LIMIT_RANGE, KUBE_ADDED, fake_json(text));
+    ck_assert_int_eq(daemonset_cpu(&r, "a/d"), 100);
+    ck_assert_int_eq(before->cls->requests.v[RES_CPU], 0);
+    store_thaw(r.s);
+    snprintf(text, sizeof(text), range, "ab", 103, 700);
+    event(&r, STORE_LIMIT_RANGE, KUBE_ADDED, fake_json(text));
+    ck_assert_int_eq(daemonset_cpu(&r, "a/d"), 100);
+    snprintf(text, sizeof(text), range, "a", 104, 200);
+    event(&r, STORE_LIMIT_RANGE, KUBE_MODIFIED, fake_json(text));
+    ck_assert_int_eq(daemonset_cpu(&r, "a/d"), 200);
+    snprintf(text, sizeof(text), range, "a", 105, 200);
+    event(&r, STORE_LIMIT_RANGE, KUBE_DELETED, fake_json(text));
+    ck_assert_int_eq(daemonset_cpu(&r, "a/d"), 0);
+    ck_assert_str_eq(r.changes, "+a/d ~a/d ~a/d ~a/d ");
+    rig_free(&r);
+}
+END_TEST
+
+UNIT_MAIN("store", UNIT_TEST(limit_range_completes_daemonsets), UNIT_CASES(versions, version_rows),
+          UNIT_TEST(own_end), UNIT_TEST(own_end_echo), UNIT_TEST(went_back),
+          UNIT_CASES(relist, relist_rows), UNIT_CASES(bad_objects, bad_rows), UNIT_TEST(trouble),
+          UNIT_TEST(usage), UNIT_TEST(by_provider_id), UNIT_TEST(frozen), UNIT_TEST(nominations))
