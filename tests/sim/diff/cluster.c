@@ -66,6 +66,7 @@ struct gen {
     unsigned n_pools, n_daemons, n_apps, n_nodes, n_pods, n_claims;
     struct app apps[APPS_MAX];
     struct room rooms[NODES_MAX];
+    int volumes_max;  /* that a CSINode offers; 0 = there are none */
     bool daemons_run; /* their pods are there already */
 };
 
@@ -111,12 +112,13 @@ static json_t *texts(const char *a, const char *b)
     return b ? json_pack("[s, s]", a, b) : json_pack("[s]", a);
 }
 
-/* Adds the object, a second younger than the one before it; borrowed. */
+/* Adds the object, a second younger than the one before it; pods come several in one second, which
+ * is as exactly as Kubernetes tells time. Borrowed. */
 static json_t *add(struct gen *g, const char *api_version, const char *kind, const char *ns,
                    const char *name, json_t *object)
 {
     char at[TIMEFMT_TEXT];
-    g->now_ns += INT64_C(1000000000);
+    g->now_ns += str_eq(kind, "Pod") && maybe(g, 60) ? 0 : INT64_C(1000000000);
     timefmt_rfc3339(g->now_ns, at);
     put(object, "apiVersion", json_string(api_version));
     put(object, "kind", json_string(kind));
@@ -181,8 +183,8 @@ static void make_priority_class(struct gen *g)
 
 static void make_storage_class(struct gen *g, const char *name, json_t *topologies)
 {
-    json_t *c = json_pack("{s:s, s:s, s:s}", "provisioner", "ebs.csi.aws.com", "reclaimPolicy",
-                          "Delete", "volumeBindingMode", "WaitForFirstConsumer");
+    json_t *c = json_pack("{s:s, s:s, s:s}", "provisioner", DIFF_DRIVER, "reclaimPolicy", "Delete",
+                          "volumeBindingMode", "WaitForFirstConsumer");
     if (topologies) {
         put(c, "allowedTopologies",
             json_pack("[{s:[{s:s, s:o}]}]", "matchLabelExpressions", "key", ZONE, "values",
@@ -370,9 +372,8 @@ static void make_claim(struct gen *g, const char *name, const json_t *pool, cons
 static void make_csi_node(struct gen *g, const char *node)
 {
     add(g, "storage.k8s.io/v1", "CSINode", NULL, node,
-        json_pack("{s:{s:[{s:s, s:s, s:n, s:{s:i}}]}}", "spec", "drivers", "name",
-                  "ebs.csi.aws.com", "nodeID", node, "topologyKeys", "allocatable", "count",
-                  (int)(1 + below(g, 2))));
+        json_pack("{s:{s:[{s:s, s:s, s:n, s:{s:i}}]}}", "spec", "drivers", "name", DIFF_DRIVER,
+                  "nodeID", node, "topologyKeys", "allocatable", "count", g->volumes_max));
 }
 
 static json_t *node_taints(struct gen *g, const json_t *pool, bool cordoned)
@@ -419,7 +420,7 @@ static void make_node(struct gen *g)
     add(g, "v1", "Node", NULL, r->name,
         json_pack("{s:{s:o}, s:o, s:o}", "metadata", "labels", labels, "spec", spec, "status",
                   status));
-    if (maybe(g, 25)) {
+    if (g->volumes_max > 0) {
         make_csi_node(g, r->name);
     }
 }
@@ -729,8 +730,8 @@ static void make_volume(struct gen *g, const char *ns, const char *claim)
                       "s:{s:{s:o}}}, s:{s:s}}",
                       "spec", "capacity", "storage", "1Gi", "accessModes", "ReadWriteOnce",
                       "storageClassName", class, "persistentVolumeReclaimPolicy", "Retain", "csi",
-                      "driver", "ebs.csi.aws.com", "volumeHandle", claim, "claimRef", "apiVersion",
-                      "v1", "kind", "PersistentVolumeClaim", "namespace", ns, "name", claim,
+                      "driver", DIFF_DRIVER, "volumeHandle", claim, "claimRef", "apiVersion", "v1",
+                      "kind", "PersistentVolumeClaim", "namespace", ns, "name", claim,
                       "nodeAffinity", "required", "nodeSelectorTerms", here, "status", "phase",
                       "Bound"));
         jsonx_set_new(pvc, "spec.volumeName", json_string(claim));
@@ -796,6 +797,7 @@ static void make_capacity(struct gen *g)
     for (unsigned n = 1 + below(g, POOLS_MAX), i = 0; i < n; i++) {
         make_pool(g, i);
     }
+    g->volumes_max = maybe(g, 30) ? 1 + (int)below(g, 3) : 0;
     for (unsigned n = below(g, NODES_MAX + 1); n > 0; n--) {
         make_node(g);
     }
