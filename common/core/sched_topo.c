@@ -127,6 +127,9 @@ static void put_group(struct text *b, const struct topo_group *g)
     text_add(b, "g%d %u %d %d %d%d %p %s ", (int)g->kind, (unsigned)g->key, (int)g->max_skew,
              (int)g->min_domains, g->honor_affinity, g->honor_taints, (const void *)g->filter,
              g->owner_uid ? g->owner_uid : "");
+    for (uint32_t i = 0; i < g->n_keys; i++) {
+        text_add(b, "%u,", (unsigned)g->keys[i]);
+    }
     put_selector(b, &g->sel);
     text_add(b, "%s", g->all_ns ? " *" : " ");
     for (uint32_t i = 0; i < g->n_namespaces; i++) {
@@ -281,9 +284,24 @@ static bool filters(const struct pod_class *c, const struct spread *sp)
     return (sp->honor_affinity && (c->selector.n > 0 || c->n_required > 0)) || sp->honor_taints;
 }
 
+/* The keys of the class's spreads of one kind but host names, which every node has. */
+static const sym *spread_keys(struct sched *s, const struct pod_class *c, bool soft,
+                              uint32_t *ret_n)
+{
+    sym *v = ARENA_NEW_N(s->a, sym, c->n_spreads);
+    *ret_n = 0;
+    for (uint32_t i = 0; i < c->n_spreads; i++) {
+        if (c->spreads[i].soft == soft && c->spreads[i].key != L_HOSTNAME) {
+            v[(*ret_n)++] = c->spreads[i].key;
+        }
+    }
+    return v;
+}
+
 static void owner_spreads(struct sched *s, struct owner *o, const struct pod *p, bool soft)
 {
-    uint32_t rank = 0;
+    uint32_t rank = 0, n_keys;
+    const sym *keys = spread_keys(s, p->cls, soft, &n_keys);
     for (uint32_t i = 0; i < p->cls->n_spreads; i++) {
         const struct spread *sp = &p->cls->spreads[i];
         if (sp->soft != soft) {
@@ -294,7 +312,9 @@ static void owner_spreads(struct sched *s, struct owner *o, const struct pod *p,
                                .max_skew = sp->max_skew,
                                .min_domains = sp->min_domains,
                                .honor_affinity = sp->honor_affinity,
-                               .honor_taints = sp->honor_taints};
+                               .honor_taints = sp->honor_taints,
+                               .keys = keys,
+                               .n_keys = n_keys};
         g.filter = filters(p->cls, sp) ? p->cls : NULL;
         g.sel = selector_with(s->a, &sp->sel, &p->labels, sp->match_keys, sp->n_match_keys,
                               SELECTOR_IN);
@@ -645,8 +665,22 @@ static bool wants_labels(struct sched *s, const struct pod_class *c, const struc
     return met;
 }
 
+bool sched_topo_has_keys(const struct topo_group *g, const struct reqset *labels)
+{
+    for (uint32_t i = 0; i < g->n_keys; i++) {
+        const struct req *r = reqset_get(labels, g->keys[i]);
+        if (r == NULL || req_negative(r)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool sched_topo_includes(struct sched *s, const struct topo_group *g, const struct snapshot_node *n)
 {
+    if (!sched_topo_has_keys(g, &n->labels)) {
+        return false;
+    }
     if (g->filter == NULL) {
         return true;
     }
