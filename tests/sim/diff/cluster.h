@@ -22,7 +22,6 @@
 #define DIFF_TYPES                                                                                 \
     "m5.large,m5.xlarge,c5.large,c5.2xlarge,r5.large,t3.medium,m6g.large,c6g.xlarge,m5d.large,"    \
     "g4dn.xlarge"
-#define DIFF_APP_LABEL "app"
 #define DIFF_DRIVER "ebs.csi.aws.com"
 
 struct diff_cluster {
