@@ -371,7 +371,7 @@ static void make_daemon(struct gen *g)
     if (parts_maybe(&g->chance, 25)) {
         parts_put(box, "ports",
                   json_pack("[{s:i, s:i}]", "containerPort", 80, "hostPort",
-                            parts_maybe(&g->chance, 50) ? 8080 : 9100));
+                            g->n_daemons == 1 ? 8080 : 9100));
         for (unsigned i = 0; i < g->n_nodes; i++) {
             g->rooms[i].ports = true;
         }
