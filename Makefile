@@ -132,7 +132,7 @@ $(BUILD)/unit/%: $(BUILD)/obj/tests/unit/%.o $(BUILD)/libsim.a $(BUILD)/libagent
 DEPS := $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 -include $(DEPS)
 
-.PHONY: deps unit-bins test unit scenarios campaign demo e2e check-layers layer-archives hdr-check lint format \
+.PHONY: deps unit-bins test unit scenarios campaign differential demo e2e check-layers layer-archives hdr-check lint format \
         bench bench-e2e install clean
 unit-bins: $(UNIT_BIN)
 layer-archives: $(foreach l,base core net kube aws agent cmd,$(BUILD)/lib$(l).a)
@@ -166,6 +166,11 @@ scenarios:
 campaign:
 	@$(MAKE) --no-print-directory -j$(JOBS) build/karp-sim
 	@build/karp-sim campaign tests/scenarios/mixed.yaml --seeds $(or $(SEEDS),1-5000) --faults harsh
+
+## differential plans for 2,000 random small clusters against the simulated kube-scheduler
+differential:
+	@$(MAKE) --no-print-directory -j$(JOBS) build/karp-sim
+	@build/karp-sim differential --clusters $(or $(CLUSTERS),2000) --seed $(or $(SEED),1)
 
 ## e2e          end-to-end on a real control plane only
 e2e:

@@ -99,6 +99,7 @@ for part in "$@"; do
         scenarios build
         seeds
         sum_of "crash matrix" tests/sim/crash.sh build
+        if [[ differential =~ $pattern ]]; then sum_of "differential" build/karp-sim differential --clusters 200; fi
         if [[ campaign =~ $pattern ]]; then sum_of "campaign" build/karp-sim campaign tests/scenarios/mixed.yaml --seeds 1-100 --faults harsh; fi
         ;;
     sanitized)
@@ -106,6 +107,7 @@ for part in "$@"; do
         unit build/san
         unset CK_FORK
         scenarios build/san
+        if [[ differential =~ $pattern ]]; then sum_of "differential (sanitized)" build/san/karp-sim differential --clusters 40; fi
         ;;
     e2e) sum_of e2e bash tests/e2e/run.sh "$pattern" ;;
     *) echo "run.sh: unknown part $part" >&2; exit 2 ;;

@@ -26,7 +26,7 @@ struct option {
 struct asker {
     struct sched_class *k;
     uint32_t pods;
-    const uint32_t *options;
+    uint32_t *options;
     uint32_t n_options;
     uint64_t demand[RESOURCES_MAX]; /* of all its pods */
 };

@@ -140,19 +140,33 @@ static void pool_domains(struct sched *s, const struct sched_pool *p, const stru
     }
 }
 
-static void domains_of_pools(struct sched *s, const struct pod_class *cls, sym key,
-                             struct values *set)
+/* Nodes of the pool, or some of them, have the keys of all spreads beside the group's. */
+static bool pool_has_keys(const struct sched_pool *p, const struct reqset *reqs,
+                          const struct topo_group *g)
+{
+    for (uint32_t i = 0; i < g->n_keys; i++) {
+        const struct req *r = reqset_get(reqs, g->keys[i]);
+        if ((r == NULL || req_negative(r)) && !catalog_knows_key(p->tm.catalog, g->keys[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void domains_of_pools(struct sched *s, const struct pod_class *cls,
+                             const struct topo_group *g, struct values *set)
 {
     for (uint32_t i = 0; i < s->n_pools; i++) {
         const struct sched_pool *p = &s->pools[i];
-        if (!p->usable || taints_refuse(&p->in->np->taints, &cls->tolerations, false) != NULL) {
+        if (!p->usable || !pool_has_keys(p, &p->tm.reqs, g) ||
+            taints_refuse(&p->in->np->taints, &cls->tolerations, false) != NULL) {
             continue;
         }
         if (cls->n_required == 0) {
-            pool_domains(s, p, cls, NULL, key, set);
+            pool_domains(s, p, cls, NULL, g->key, set);
         }
         for (uint32_t t = 0; t < cls->n_required; t++) {
-            pool_domains(s, p, cls, &cls->required[t], key, set);
+            pool_domains(s, p, cls, &cls->required[t], g->key, set);
         }
     }
 }
@@ -175,7 +189,7 @@ static void learn_domains(struct sched *s, const struct pod_class *cls, struct t
     sym values[TOPO_MAX_VALUES];
     struct values set = {values, 0};
     domains_of_nodes(s, u->g, &set);
-    domains_of_pools(s, cls, u->g->key, &set);
+    domains_of_pools(s, cls, u->g, &set);
     for (uint32_t i = 0; i < set.n; i++) {
         sched_topo_add_domain(s, u->g, set.v[i]);
     }
@@ -524,6 +538,9 @@ void sched_topo_on_node(struct sched *s, const struct topo_class *k, const struc
 /* May a node of the claim be one that the group counts? Its labels are narrowed enough to tell. */
 static bool claim_included(struct sched *s, const struct topo_group *g, const struct sched_open *c)
 {
+    if (!pool_has_keys(c->pool, &c->reqs, g)) {
+        return false;
+    }
     if (g->filter == NULL) {
         return true;
     }

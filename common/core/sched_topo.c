@@ -127,6 +127,9 @@ static void put_group(struct text *b, const struct topo_group *g)
     text_add(b, "g%d %u %d %d %d%d %p %s ", (int)g->kind, (unsigned)g->key, (int)g->max_skew,
              (int)g->min_domains, g->honor_affinity, g->honor_taints, (const void *)g->filter,
              g->owner_uid ? g->owner_uid : "");
+    for (uint32_t i = 0; i < g->n_keys; i++) {
+        text_add(b, "%u,", (unsigned)g->keys[i]);
+    }
     put_selector(b, &g->sel);
     text_add(b, "%s", g->all_ns ? " *" : " ");
     for (uint32_t i = 0; i < g->n_namespaces; i++) {
@@ -334,12 +337,27 @@ static void add_group(struct sched *s, struct groups *list, struct topo_group *g
     }
 }
 
+/* The keys of the spreads of one kind but host names, which every node has. */
+static const sym *spread_keys(struct sched *s, const struct spread *spreads, uint32_t n, bool soft,
+                              uint32_t *ret_n)
+{
+    sym *v = ARENA_NEW_N(s->a, sym, n);
+    *ret_n = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (spreads[i].soft == soft && spreads[i].key != L_HOSTNAME) {
+            v[(*ret_n)++] = spreads[i].key;
+        }
+    }
+    return v;
+}
+
 static void owner_spreads(struct sched *s, struct owner *o, const struct pod *p, bool soft)
 {
-    uint32_t rank = 0;
+    uint32_t rank = 0, n_keys;
     const char *by_default = default_owner(s, p);
     const struct spread *v = by_default ? s->opt.default_spreads : p->cls->spreads;
     uint32_t n = by_default ? s->opt.n_default_spreads : p->cls->n_spreads;
+    const sym *keys = spread_keys(s, v, n, soft, &n_keys);
     for (uint32_t i = 0; i < n; i++) {
         const struct spread *sp = &v[i];
         if (sp->soft != soft) {
@@ -350,7 +368,9 @@ static void owner_spreads(struct sched *s, struct owner *o, const struct pod *p,
                                .max_skew = sp->max_skew,
                                .min_domains = sp->min_domains,
                                .honor_affinity = sp->honor_affinity,
-                               .honor_taints = sp->honor_taints};
+                               .honor_taints = sp->honor_taints,
+                               .keys = keys,
+                               .n_keys = n_keys};
         g.filter = filters(p->cls, sp) ? p->cls : NULL;
         if (by_default) {
             g.owner_uid = by_default;
@@ -709,8 +729,22 @@ static bool wants_labels(struct sched *s, const struct pod_class *c, const struc
     return met;
 }
 
+bool sched_topo_has_keys(const struct topo_group *g, const struct reqset *labels)
+{
+    for (uint32_t i = 0; i < g->n_keys; i++) {
+        const struct req *r = reqset_get(labels, g->keys[i]);
+        if (r == NULL || req_negative(r)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool sched_topo_includes(struct sched *s, const struct topo_group *g, const struct snapshot_node *n)
 {
+    if (!sched_topo_has_keys(g, &n->labels)) {
+        return false;
+    }
     if (g->filter == NULL) {
         return true;
     }

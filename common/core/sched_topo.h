@@ -23,11 +23,11 @@
  *
  * As kube-scheduler: a selector that is absent selects nothing; affinity without any matching pod
  * is met by a pod that matches its own terms, and only then; nodes without the key are no place for
- * a spread and keep no pod off by anti-affinity. Domains of a spread are those of nodes that its
- * inclusion policies count, claims of this pass among them once they are sure to lie in one, and
- * those that pools could add where this pod could go, within what limits left when the pass began
- * (Karpenter also counts what other pods could open, and pools at their limit). Spread over host
- * names has minimum 0, as Karpenter, which is the stricter rule.
+ * a spread, count for none of the pod's spreads, and keep no pod off by anti-affinity. Domains of a
+ * spread are those of nodes that its inclusion policies count, claims of this pass among them once
+ * they are sure to lie in one, and those that pools could add where this pod could go, within what
+ * limits left when the pass began (Karpenter also counts what other pods could open, and pools at
+ * their limit). Spread over host names has minimum 0, as Karpenter, which is the stricter rule.
  */
 #ifndef KARP_CORE_SCHED_TOPO_H
 #define KARP_CORE_SCHED_TOPO_H
@@ -58,6 +58,8 @@ struct topo_group {
     uint32_t n_namespaces;
     const struct pod_class *filter; /* SPREAD: nodes that count are those that it could go to */
     bool honor_affinity, honor_taints;
+    const sym *keys; /* SPREAD: those of all its kind in the pod; nodes that count have them all */
+    uint32_t n_keys;
     const char *owner_uid; /* SHARE, and SPREAD by default: whose pods it is about; else NULL */
     uint32_t replicas;
     struct topo_domain *domains; /* sorted by value id */
@@ -130,7 +132,9 @@ void sched_topo_bump_host(struct sched *s, struct topo_group *g, uint32_t host);
 /* Counts one more pod on the node; host SCHED_NO_CLAIM if it takes no more. */
 void sched_topo_count_on(struct sched *s, struct topo_group *g, const struct snapshot_node *n,
                          uint32_t host);
-/* A node that the group's inclusion policies count. */
+/* A node with these labels has the keys of all spreads beside that of the group. */
+bool sched_topo_has_keys(const struct topo_group *g, const struct reqset *labels);
+/* A node that the group counts: has its keys, and its inclusion policies let it in. */
 bool sched_topo_includes(struct sched *s, const struct topo_group *g,
                          const struct snapshot_node *n);
 

@@ -1,10 +1,11 @@
 /*
  * sched_volume.c - volumes in the pass: equal needs are one class, and limits of CSI drivers hold.
  *
- * The limit of a node is what its CSINode says. A node that does not exist yet has that of a node
- * of its type in the cluster, else the least that the driver reports anywhere, else, for EBS, what
- * the in-tree scheduler assumed (25 on Nitro, 39 on Xen); a driver that nobody has heard of has
- * none. (Karpenter does not look at limits of nodes that do not exist.)
+ * The limit of a node is what its CSINode says. A node that does not exist yet, or is so young that
+ * it has no CSINode, has that of a node of its type in the cluster, else the least that the driver
+ * reports anywhere, else, for EBS, what the in-tree scheduler assumed (25 on Nitro, 39 on Xen); a
+ * driver that nobody has heard of has none. (Karpenter does not look at limits of nodes that do not
+ * exist.)
  */
 #include "common/base/str.h"
 #include "labels.h"
@@ -282,12 +283,22 @@ static void learn_limits(struct sched *s, struct type_limits *l)
     }
 }
 
-static const int64_t *limits_of(struct sched *s, const struct sched_pool *p, const char *driver)
+static const int64_t *known_limits(const struct sched *s, const struct sched_pool *p,
+                                   const char *driver)
 {
     for (struct type_limits *l = s->volume->limits; l != NULL; l = l->next) {
         if (l->pool == p && str_eq(l->driver, driver)) {
             return l->limit;
         }
+    }
+    return NULL;
+}
+
+static const int64_t *limits_of(struct sched *s, const struct sched_pool *p, const char *driver)
+{
+    const int64_t *known = known_limits(s, p, driver);
+    if (known != NULL) {
+        return known;
     }
     struct type_limits *l = ARENA_NEW(s->a, struct type_limits);
     *l = (struct type_limits){p, driver, NULL, s->volume->limits};
@@ -307,14 +318,28 @@ void sched_volume_learn(struct sched *s, const struct volume_class *v)
     }
 }
 
+/* The least among the types that it may be. */
+static int64_t young_limit(const struct sched *s, const struct sched_node *n, const char *driver)
+{
+    const int64_t *limits = n->pool ? known_limits(s, n->pool, driver) : NULL;
+    const struct req *r = reqset_get(&n->in->labels, L_INSTANCE_TYPE);
+    int64_t least = NO_LIMIT;
+    for (uint32_t i = 0; limits != NULL && r != NULL && !r->complement && i < r->n; i++) {
+        int type = catalog_find_type(n->pool->tm.catalog, r->values[i]);
+        least = type >= 0 && limits[type] < least ? limits[type] : least;
+    }
+    return least;
+}
+
 const char *sched_volume_over_node(const struct sched *s, const struct sched_node *n,
                                    const struct volume_class *v, int64_t *ret_n, int64_t *ret_limit)
 {
     const struct csi_node *csi =
         v != NULL && n->in->node ? snapshot_csi_node(s->snap, n->in->node->m.name) : NULL;
     const char *driver;
-    for (uint32_t i = 0; csi != NULL && (driver = driver_of(v, i)) != NULL; i++) {
-        *ret_limit = csi_limit(csi, driver);
+    bool young = csi == NULL && !n->in->initialized;
+    for (uint32_t i = 0; v != NULL && (driver = driver_of(v, i)) != NULL; i++) {
+        *ret_limit = young ? young_limit(s, n, driver) : csi_limit(csi, driver);
         *ret_n = load_with(&n->volumes, v, driver);
         if (*ret_n > *ret_limit) {
             return driver;

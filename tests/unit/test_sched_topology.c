@@ -133,6 +133,22 @@ static const struct place_row rows[] = {
      ": zone-b}, tolerations: [{operator: Exists}]}},"
      " {count: 3, " WEB ", spec: {" SPREAD(ZONE, ", nodeTaintsPolicy: Honor") "}}]}",
      "a=3 b=1 | 2 claims", NULL, 0},
+    {"nodes without the key of another spread of the pod do not count",
+     "{nodes: [" NODE("n1", "a") "], bound: [{node: n1, count: 3, " WEB "}],"
+                                 " pods: [{count: 3, cpu: 3000, " WEB
+                                 ", spec: {topologySpreadConstraints: ["
+                                 "{maxSkew: 1, topologyKey: " ZONE
+                                 ", whenUnsatisfiable: DoNotSchedule, " SEL "},"
+                                 "{maxSkew: 3, topologyKey: karpenter.sh/capacity-type, "
+                                 "whenUnsatisfiable: DoNotSchedule, " SEL "}]}}]}",
+     "a=1 b=1 c=1 | 3 claims", NULL, 0},
+    {"nor pools that do not give it",
+     "{pools: [{name: main, reqs: '" ZONE " In zone-a; rack In r1'},"
+     " {name: other, reqs: '" ZONE " In zone-b'}],"
+     " pods: [{count: 3, " WEB ", spec: {topologySpreadConstraints: ["
+     "{maxSkew: 1, topologyKey: " ZONE ", whenUnsatisfiable: DoNotSchedule, " SEL "},"
+     "{maxSkew: 1, topologyKey: rack, whenUnsatisfiable: DoNotSchedule, " SEL "}]}}]}",
+     "a=3 | 1 claims", NULL, 0},
     {"minDomains that there are not",
      "{pods: [{count: 5, " WEB ", spec: {" SPREAD(ZONE, ", minDomains: 4") "}}]}",
      "a=1 b=1 c=1 | 3 claims | TopologySpread 2", NULL, 0},

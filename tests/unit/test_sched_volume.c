@@ -282,4 +282,33 @@ START_TEST(min_values_relaxed_by_a_volume)
 }
 END_TEST
 
-UNIT_MAIN("sched_volume", UNIT_TEST(min_values_relaxed_by_a_volume), UNIT_CASES(volumes, rows))
+/* A node that is on its way takes as many as others of its type. */
+START_TEST(claims_in_flight)
+{
+    static struct world w;
+    w_build(&w,
+            "{nodes: [{name: n1, zone: zone-a, cpu: 0}], objects: [" SC(
+                "gp3", "WaitForFirstConsumer",
+                "") ", " PVC_OPEN("d1", "gp3",
+                                  "") ", " PVC_OPEN("d2", "gp3",
+                                                    "") ", "
+                                                        "{kind: CSINode, metadata: {name: n1}, "
+                                                        "spec: {drivers: [{name: " EBS
+                                                        ", allocatable: {count: 1}}]}}], pods: "
+                                                        "[{name: p1, spec: {volumes: [" USES(
+                                                            "d1") "]}}, {name: p2, spec: {volumes: "
+                                                                  "[" USES("d2") "]}}]}");
+    struct nodeclaim *nc = fix_claim(w.f, "c1", "main");
+    nc->m.labels = fix_labels(w.f, "karpenter.sh/nodepool=main, " ZONE
+                                   "=zone-a, node.kubernetes.io/instance-type=c.xlarge");
+    nc->provider_id = "aws:///zone-a/i-1";
+    nc->capacity.v[RES_CPU] = nc->allocatable.v[RES_CPU] = 4000;
+    nc->capacity.v[RES_PODS] = nc->allocatable.v[RES_PODS] = 20;
+    fix_condition(w.f, &nc->conditions, "Launched");
+    ck_assert_str_eq(w_outcome(&w, w_place(&w)), "?=1 a=1 | 1 claims | 1 on nodes");
+    w_done(&w);
+}
+END_TEST
+
+UNIT_MAIN("sched_volume", UNIT_CASES(volumes, rows), UNIT_TEST(min_values_relaxed_by_a_volume),
+          UNIT_TEST(claims_in_flight))

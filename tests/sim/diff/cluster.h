@@ -7,6 +7,8 @@
  * spreads, tolerations, host ports, volumes and priorities. Everything in it is valid for a real
  * API server.
  *
+ * Nodes take the same number of volumes, or any number if there are no CSINodes.
+ *
  * Only the instance types of DIFF_TYPES are there, in DIFF_REGION. Pods of a priority never
  * preempt: whoever replays a plan asks where pods fit, not whom they can push away.
  */
@@ -20,7 +22,7 @@
 #define DIFF_TYPES                                                                                 \
     "m5.large,m5.xlarge,c5.large,c5.2xlarge,r5.large,t3.medium,m6g.large,c6g.xlarge,m5d.large,"    \
     "g4dn.xlarge"
-#define DIFF_APP_LABEL "app"
+#define DIFF_DRIVER "ebs.csi.aws.com"
 
 struct diff_cluster {
     uint64_t seed;

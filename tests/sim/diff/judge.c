@@ -9,7 +9,6 @@
 
 #include <stdarg.h>
 
-#define TRIAL "trial"
 #define GHOSTS_MAX 64
 #define PLANNED_MAX 256
 #define DAEMONS_MAX 8
@@ -173,7 +172,7 @@ static void add_daemon(struct trial *t, const json_t *ds)
 static void trial_begin(struct trial *t, json_t *node)
 {
     struct sim_api *api = t->s->world->api;
-    t->node = sim_cluster_node(t->s->sched, TRIAL);
+    t->node = sim_cluster_node(t->s->sched, STAGE_TRIAL);
     t->n_daemons = 0;
     sim_cluster_set_node(t->s->sched, t->node, node);
     for (size_t i = 0; i < sim_api_count(api, SIM_DAEMONSET); i++) {
@@ -316,7 +315,7 @@ static json_t *new_node(const struct stage *s, const struct stage_offer *o, cons
         return NULL;
     }
     AUTO_JSON json_t *labels = team ? json_pack("{s:s}", "team", team) : json_object();
-    AUTO_JSON json_t *node = stage_node(s, o, labels, TRIAL);
+    AUTO_JSON json_t *node = stage_node(s, o, labels, STAGE_TRIAL);
     return pool_allows(s, o->pool, node) ? json_incref(node) : NULL;
 }
 

@@ -81,7 +81,7 @@ static void put_refusal(struct buf *b, const struct symtab *t, const struct sche
 
 static char *text_of(const struct symtab *t, const struct sched_result *r)
 {
-    struct buf b;
+    AUTO_BUF struct buf b;
     buf_init(&b, TEXT_MAX);
     for (uint32_t i = 0; i < r->n_existing; i++) {
         const struct sched_placement *p = &r->existing[i];

@@ -182,6 +182,27 @@ static json_t *registered(const json_t *claim)
                      json_deep_copy(json_object_get(status, "allocatable")));
 }
 
+/* A new node's CSINode, like the one of any other; does nothing if there is none. */
+static int create_csi_node(const struct stage *s, const char *node, struct err *reterr)
+{
+    if (sim_api_count(s->world->api, SIM_CSINODE) == 0) {
+        return 0;
+    }
+    json_t *o = json_deep_copy(sim_api_at(s->world->api, SIM_CSINODE, 0));
+    json_object_set_new(o, "metadata", json_pack("{s:s}", "name", node));
+    json_array_append_new(s->launched, o);
+    return create(s->world, o, reterr);
+}
+
+static int create_new(const struct stage *s, json_t *node, struct err *reterr)
+{
+    json_array_append(s->launched, node);
+    return create(s->world, node, reterr) ||
+                   create_csi_node(s, jsonx_str(node, "metadata.name"), reterr)
+               ? -1
+               : 0;
+}
+
 static bool on_its_way(const json_t *o)
 {
     return str_eq(jsonx_str(o, "kind"), "NodeClaim") && !jsonx_str(o, "status.nodeName");
@@ -192,12 +213,8 @@ static int create_there(const struct stage *s, struct err *reterr)
     size_t i;
     json_t *o;
     json_array_foreach (s->cluster->objects, i, o) {
-        json_t *node = on_its_way(o) ? registered(o) : NULL;
-        if (node) {
-            json_array_append_new(s->launched, node);
-        }
-        if (!waits(o) &&
-            (create(s->world, o, reterr) || (node && create(s->world, node, reterr)))) {
+        AUTO_JSON json_t *node = on_its_way(o) ? registered(o) : NULL;
+        if (!waits(o) && (create(s->world, o, reterr) || (node && create_new(s, node, reterr)))) {
             return err_wrap(reterr, "%s", jsonx_str(o, "metadata.name"));
         }
     }
@@ -220,9 +237,8 @@ static int create_planned(const struct stage *s, struct err *reterr)
         AUTO_JSON json_t *labels = json_object();
         put_single(labels, t, &c->reqs);
         json_object_del(labels, sym_str(t, L_INSTANCE_TYPE));
-        json_t *node = stage_node(s, &offer, labels, name);
-        json_array_append_new(s->launched, node);
-        if (create(s->world, node, reterr)) {
+        AUTO_JSON json_t *node = stage_node(s, &offer, labels, name);
+        if (create_new(s, node, reterr)) {
             return err_wrap(reterr, "%s", name);
         }
     }
@@ -254,6 +270,12 @@ int stage_set(const struct diff_cluster *c, const struct diff_plan *p, struct st
         stage_done(ret);
         return -1;
     }
+    size_t n = json_array_size(ret->launched);
+    if (create_csi_node(ret, STAGE_TRIAL, reterr)) {
+        stage_done(ret);
+        return -1;
+    }
+    json_array_remove(ret->launched, n); /* that one is for trials only */
     vclock_run_to(&ret->world->clock, SETTLE_NS);
     sim_sched_stop(ret->world->sched);
     if (create_waiting(ret, reterr)) {

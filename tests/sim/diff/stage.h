@@ -5,7 +5,8 @@
  * A planned claim becomes a node of its cheapest type at its cheapest place (by chance among equal
  * ones), as a launch by price would have it, with the labels and taints of pool and type, and the
  * allocatable that the catalog promises. It is called "new-N" for the plan's claim N; a NodeClaim
- * on its way becomes a node of its own name. Startup taints are off already.
+ * on its way becomes a node of its own name. Startup taints are off already. Where nodes have
+ * CSINodes the new ones get one that says the same.
  *
  * The scheduler is stopped once the pods of DaemonSets are where they belong, so that questions can
  * be asked of its filters; stage_run lets it place what waits.
@@ -17,13 +18,15 @@
 #include "tests/sim/kube/sched/sched_part.h"
 
 #define STAGE_NAME 64
+#define STAGE_TRIAL "trial" /* no node, but there is a CSINode of that name */
 
 struct stage {
     const struct diff_cluster *cluster;
     const struct diff_plan *plan;
     struct sim_world *world;
     struct sim_cluster *sched; /* what the scheduler knows */
-    json_t *launched;          /* array: the nodes that claims became, on their way or planned */
+    json_t *launched;          /* array: Nodes that claims became, on their way or planned, and
+                                * their CSINodes */
 };
 
 /* A place where an instance could be launched. */
