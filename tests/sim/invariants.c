@@ -460,16 +460,19 @@ static bool may_launch(const struct sim_watchdog *w)
     return standby == 0 && !sim_sched_stopped(w->run->world->sched);
 }
 
+/* What a new node would do is asked only for pods that have waited long. */
 static void check_starved(struct sim_watchdog *w)
 {
-    bool may = may_launch(w);
+    const int64_t half_ns = INVARIANT_STARVED_NS / 2;
     int looked = 0;
     for (size_t i = 0; i < sim_api_count(api_of(w), SIM_POD); i++) {
         const json_t *pod = sim_api_at(api_of(w), SIM_POD, i);
         const char *uid = jsonx_str_or(pod, "metadata.uid", "");
-        bool waits = starved_waits(pod) && looked++ < INVARIANT_STARVED_PODS;
-        bool bad = may && waits && starved_could_run(w->run, pod);
-        if (too_old(w, "Starved", uid, bad, INVARIANT_STARVED_NS) && !attention(w, NULL)) {
+        bool waits = starved_waits(pod) && looked < INVARIANT_STARVED_PODS;
+        looked += waits;
+        bool bad = too_old(w, "Waits", uid, waits, half_ns) && may_launch(w) &&
+                   starved_could_run(w->run, pod);
+        if (too_old(w, "Starved", uid, bad, half_ns) && !attention(w, NULL)) {
             violation(w, "Starved", jsonx_str_or(pod, "metadata.name", ""),
                       "waits although a new node would take it");
         }

@@ -241,14 +241,13 @@ static bool offering_helps(const struct question *q, const json_t *pool, const s
 static bool pool_helps(const struct question *q, const json_t *pool)
 {
     const char *const *zones = simec2_zones(q->r->ec2);
-    for (uint32_t i = 0; is_plain_pool(q, pool) && i < ec2_facts_n; i++) {
+    bool plain = is_plain_pool(q, pool);
+    for (uint32_t i = 0; plain && i < ec2_facts_n; i++) {
         const struct ec2_fact *f = &ec2_facts[i];
-        if (!holds(q, f) || !within_limits(q, pool, f)) {
-            continue;
-        }
-        for (size_t z = 0; zones[z]; z++) {
-            if (offering_helps(q, pool, f, zones[z], false) ||
-                offering_helps(q, pool, f, zones[z], true)) {
+        for (size_t z = 0; zones[z] && holds(q, f); z++) {
+            if ((offering_helps(q, pool, f, zones[z], false) ||
+                 offering_helps(q, pool, f, zones[z], true)) &&
+                within_limits(q, pool, f)) {
                 return true;
             }
         }

@@ -169,10 +169,27 @@ static int check_patch(const json_t *arg, const char *where, struct err *reterr)
 
 static int check_ec2(const json_t *arg, const char *where, struct err *reterr)
 {
-    static const char *const keys[] = {
-        "outOfCapacity", "restock", "spotInterruption", "rebalance", "terminate", "throttle",
-        "fail",          "prices",  "pricesTimes",      "noBoot",    "hide",      "images",
-        "tags",          "status",  "scheduledEvent",   "foreign",   "cut",       NULL};
+    static const char *const keys[] = {"outOfCapacity",
+                                       "restock",
+                                       "spotInterruption",
+                                       "rebalance",
+                                       "terminate",
+                                       "throttle",
+                                       "fail",
+                                       "prices",
+                                       "pricesTimes",
+                                       "noBoot",
+                                       "hide",
+                                       "images",
+                                       "tags",
+                                       "status",
+                                       "scheduledEvent",
+                                       "foreign",
+                                       "cut",
+                                       "capacityReservations",
+                                       "placementGroups",
+                                       "quota",
+                                       NULL};
     static const char *const targets[] = {"spotInterruption", "rebalance", "terminate", NULL};
     if (scenario_keys(arg, where, keys, reterr) < 0) {
         return -1;

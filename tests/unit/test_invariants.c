@@ -238,7 +238,7 @@ static void starved(struct sim_run *r, bool bad)
         "'containers':[{'name':'c','image':'i','resources':{'requests':{'cpu':'%s'}}}]}}",
         bad ? "1" : "11");
     put(r, "somebody", text);
-    pass(r, INVARIANT_STARVED_NS + NS_PER_MIN);
+    pass(r, INVARIANT_STARVED_NS + 3 * NS_PER_MIN);
 }
 
 /* Only that it went well. */

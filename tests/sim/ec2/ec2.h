@@ -196,9 +196,13 @@ int simec2_configure(struct simec2 *e, const json_t *spec, struct err *reterr);
 
 /*
  * An `ec2` step: outOfCapacity, restock, throttle, fail, prices, pricesTimes, noBoot, hide, images,
- * tags, foreign; and, with the TARGET replaced by an array of instance ids: spotInterruption,
- * rebalance, terminate, status, scheduledEvent. Several keys may stand together. ERR_INVALID names
- * the field; nothing is changed then.
+ * tags, foreign, capacityReservations, placementGroups, quota; and, with the TARGET replaced by an
+ * array of instance ids: spotInterruption, rebalance, terminate, status, scheduledEvent. Several
+ * keys may stand together. ERR_INVALID names the field; nothing is changed then.
+ *
+ * capacityReservations: [{id, type, zone, count, open, block, owner, for, tags}] (set anew by id),
+ * placementGroups: [{id, name, strategy, partitions}], quota: {onDemandVcpu, spotVcpu}:
+ * ec2_reserve.c.
  *
  * fail: {action, code, times}: action "CreateFleet" or "ec2:CreateFleet", globs allowed. Codes
  * beside the services' own: ConnectionRefused, LostAnswer, CutAnswer, LateAnswer (with `delay`).

@@ -319,6 +319,7 @@ static void free_lists(struct simec2 *e)
     for (uint32_t z = 0; z < e->n_zones; z++) {
         json_decref(e->subnets[z].tags);
     }
+    simec2_reserve_done(e);
     free(e->token_fifo);
     free(e->messages);
     free(e->stockouts);

@@ -102,6 +102,7 @@ static void write_placement(struct buf *b, const struct simec2_inst *x)
     put_str(b, "availabilityZone", x->pub.zone);
     put_str(b, "availabilityZoneId", x->pub.zone_id);
     put_str(b, "groupName", "");
+    put_str(b, "groupId", x->tmpl ? x->tmpl->group_id : NULL);
     put_str(b, "tenancy", tenancy);
     put_close(b, "placement");
 }
@@ -138,6 +139,7 @@ static void write_from_template(struct simec2_call *c, const struct simec2_inst 
                    x->tmpl->profile);
         put_close(b, "iamInstanceProfile");
     }
+    put_str(b, "capacityReservationId", x->reservation_id);
     if (x->tmpl && x->tmpl->reservation_preference) {
         put_open(b, "capacityReservationSpecification");
         put_str(b, "capacityReservationPreference", x->tmpl->reservation_preference);

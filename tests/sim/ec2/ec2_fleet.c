@@ -226,7 +226,14 @@ static struct simec2_inst *launch_one(struct simec2_call *c, struct fleet *f, st
 {
     struct simec2 *e = c->e;
     struct simec2_subnet *subnet = &e->subnets[p->zone];
-    if (!simec2_in_stock(e, p->fact, (uint32_t)p->zone, f->spot)) {
+    const char *reservation, *why = "";
+    const char *code =
+        simec2_account_refuses(e, p->tmpl, p->fact, (uint32_t)p->zone, f->spot, &reservation, &why);
+    if (code) {
+        refuse(c, p, code, why);
+        return NULL;
+    }
+    if (!reservation && !simec2_in_stock(e, p->fact, (uint32_t)p->zone, f->spot)) {
         sold_out(c, f, p);
         return NULL;
     }
@@ -242,6 +249,7 @@ static struct simec2_inst *launch_one(struct simec2_call *c, struct fleet *f, st
                                     .tmpl = p->tmpl,
                                     .image_id = p->image_id,
                                     .fleet_id = f->id,
+                                    .reservation_id = reservation,
                                     .tags = f->tags,
                                     .boot_in_ns = e->opts.fleet_ns + e->opts.boot_ns};
     struct simec2_inst *x = simec2_launch(e, &l);
@@ -250,7 +258,9 @@ static struct simec2_inst *launch_one(struct simec2_call *c, struct fleet *f, st
                "This account cannot hold more instances");
         return NULL;
     }
-    simec2_stock_take(e, p->fact, (uint32_t)p->zone, f->spot);
+    if (!reservation) {
+        simec2_stock_take(e, p->fact, (uint32_t)p->zone, f->spot);
+    }
     return x;
 }
 

@@ -201,6 +201,7 @@ static void set_names(struct simec2_inst *x, const struct simec2_launch *l)
     x->pub.template_name = arena_strdup(a, l->tmpl ? l->tmpl->name : NULL);
     x->pub.fleet_id = arena_strdup(a, l->fleet_id);
     x->pub.provider_id = arena_printf(a, "aws:///%s/%s", x->pub.zone, id);
+    x->reservation_id = arena_strdup(a, l->reservation_id);
     if (l->spot) {
         x->spot_request_id = arena_printf(a, "sir-%08llx", (unsigned long long)++e->ids);
     }

@@ -1,4 +1,4 @@
-/* ec2_network.c - subnets, the security group, images; reservations and placement groups (none). */
+/* ec2_network.c - subnets, the security group, images. */
 #include "ec2_priv.h"
 
 /* Ids that must all be known, or the call fails with `code`. */
@@ -251,46 +251,5 @@ void simec2_describe_images(struct simec2_call *c)
     }
     put_close(&c->out, "imagesSet");
     put_str(&c->out, "nextToken", i < e->n_images ? simec2_page_token(c, i) : NULL);
-    simec2_xml_end(c);
-}
-
-/* ---- what this account has none of ---------------------------------------------------------- */
-
-void simec2_describe_reservations(struct simec2_call *c)
-{
-    size_t n_ids;
-    const char *const *ids = simec2_param_list(c, &n_ids, "CapacityReservationId");
-    struct simec2_filters f;
-    if (!simec2_filters(c, "state owner-id instance-match-criteria instance-type availability-zone",
-                        &f)) {
-        return;
-    }
-    if (n_ids > 0) {
-        simec2_fail(c, "InvalidCapacityReservationId.NotFound",
-                    "The capacity reservation '%s' does not exist", ids[0]);
-        return;
-    }
-    simec2_xml_begin(c);
-    put_open(&c->out, "capacityReservationSet");
-    put_close(&c->out, "capacityReservationSet");
-    simec2_xml_end(c);
-}
-
-void simec2_describe_placement_groups(struct simec2_call *c)
-{
-    const char *const *ids = simec2_param_list(c, NULL, "GroupId");
-    const char *const *names = simec2_param_list(c, NULL, "GroupName");
-    struct simec2_filters f;
-    if (!simec2_filters(c, "state strategy group-name", &f)) {
-        return;
-    }
-    if (ids[0] || names[0]) {
-        simec2_fail(c, "InvalidPlacementGroup.Unknown", "The Placement Group '%s' is unknown.",
-                    ids[0] ? ids[0] : names[0]);
-        return;
-    }
-    simec2_xml_begin(c);
-    put_open(&c->out, "placementGroupSet");
-    put_close(&c->out, "placementGroupSet");
     simec2_xml_end(c);
 }

@@ -163,8 +163,9 @@ struct simec2_template {
     const char *const *interface_types;
     size_t n_groups, n_interfaces;
     json_t *instance_tags; /* TagSpecification instance, spot-instances-request ignored */
-    const char *reservation_preference, *tenancy;
-    int64_t root_gib; /* of /dev/xvda or the first mapping; 0 = none said */
+    const char *reservation_preference, *reservation_id, *tenancy;
+    const char *group_id; /* of a placement group; NULL = none */
+    int64_t root_gib;     /* of /dev/xvda or the first mapping; 0 = none said */
     /* user data, parsed at the first boot */
     bool parsed, good;
     struct simec2_userdata ud;
@@ -217,6 +218,38 @@ struct simec2_stockout {
     int64_t left;                      /* instances still to be had */
 };
 
+/* ---- what is set aside (ec2_reserve.c)
+ * -----------------------------------------------------------
+ */
+
+#define SIMEC2_ID_MAX 64
+
+struct simec2_reservation {
+    char id[SIMEC2_ID_MAX], owner[24];
+    int fact;
+    uint32_t zone_no;
+    const char *zone;
+    int64_t total;
+    bool open, block;
+    int64_t end_ns; /* wall, 0 = never */
+    json_t *tags;
+};
+
+struct simec2_pgroup {
+    char id[SIMEC2_ID_MAX], name[SIMEC2_ID_MAX], strategy[16];
+    int64_t partitions;
+};
+
+/* Why the account cannot have one more of these; NULL: it can, in the reservation if there is one
+ * (borrowed). */
+const char *simec2_account_refuses(const struct simec2 *e, const struct simec2_template *t,
+                                   int fact, uint32_t zone, bool spot, const char **ret_reservation,
+                                   const char **ret_why);
+int simec2_step_reservation(struct simec2 *e, const json_t *v, bool act, struct err *reterr);
+int simec2_step_pgroup(struct simec2 *e, const json_t *v, bool act, struct err *reterr);
+int simec2_step_quota(struct simec2 *e, const json_t *v, bool act, struct err *reterr);
+void simec2_reserve_done(struct simec2 *e);
+
 /* ---- faults -------------------------------------------------------------------------------------
  */
 
@@ -242,6 +275,7 @@ struct simec2_inst {
     json_t *tags;
     const char *const *groups;
     const char *spot_request_id, *state_reason_code, *state_reason;
+    const char *reservation_id; /* it runs in; NULL = none */
     int fact;
     uint32_t zone_no;
     bool foreign;
@@ -257,7 +291,8 @@ struct simec2_launch {
     struct simec2_template *tmpl;
     const char *image_id; /* NULL = the template's */
     const char *fleet_id;
-    const json_t *tags; /* merged over the template's */
+    const char *reservation_id; /* NULL = none */
+    const json_t *tags;         /* merged over the template's */
     int64_t boot_in_ns;
 };
 
@@ -349,8 +384,13 @@ struct simec2 {
     size_t n_stockouts, cap_stockouts;
     struct simec2_rule *rules;
     size_t n_rules, cap_rules;
-    int64_t no_boot; /* instances still to lose */
-    int64_t hide_ns; /* describes miss what is younger */
+    struct simec2_reservation *reservations;
+    size_t n_reservations, cap_reservations;
+    struct simec2_pgroup *pgroups;
+    size_t n_pgroups, cap_pgroups;
+    int64_t quota[2]; /* vCPUs: on-demand, spot; 0 = no limit */
+    int64_t no_boot;  /* instances still to lose */
+    int64_t hide_ns;  /* describes miss what is younger */
 
     struct simec2_inst **insts; /* launch order */
     size_t n_insts, cap_insts;

@@ -611,6 +611,24 @@ static int foreign(struct simec2 *e, const json_t *v, bool act, struct err *rete
     return each(e, v, act, "foreign", SIMEC2_MAX_RULES, foreign_one, reterr);
 }
 
+static int reservations(struct simec2 *e, const json_t *v, bool act, struct err *reterr)
+{
+    return each(e, v, act, "capacityReservations", SIMEC2_MAX_RULES, simec2_step_reservation,
+                reterr);
+}
+
+static int placement_groups(struct simec2 *e, const json_t *v, bool act, struct err *reterr)
+{
+    return each(e, v, act, "placementGroups", SIMEC2_MAX_RULES, simec2_step_pgroup, reterr);
+}
+
+static int quota(struct simec2 *e, const json_t *v, bool act, struct err *reterr)
+{
+    return only(v, "quota", "onDemandVcpu spotVcpu", reterr) < 0
+               ? -1
+               : simec2_step_quota(e, v, act, reterr);
+}
+
 /* ---- the table ------------------------------------------------------------------------------ */
 
 static const struct step steps[] = {
@@ -631,6 +649,9 @@ static const struct step steps[] = {
     {"status", status},
     {"scheduledEvent", scheduled_event},
     {"foreign", foreign},
+    {"capacityReservations", reservations},
+    {"placementGroups", placement_groups},
+    {"quota", quota},
 };
 
 static int run_steps(struct simec2 *e, const struct step *table, size_t n, const json_t *v,

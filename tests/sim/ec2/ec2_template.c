@@ -298,6 +298,12 @@ static struct simec2_template *read_template(struct simec2_call *c, const char *
                                            "%sCapacityReservationSpecification."
                                            "CapacityReservationPreference",
                                            prefix));
+    t->reservation_id =
+        arena_strdup(&t->mem, simec2_param(c,
+                                           "%sCapacityReservationSpecification."
+                                           "CapacityReservationTarget.CapacityReservationId",
+                                           prefix));
+    t->group_id = arena_strdup(&t->mem, simec2_param(c, "%sPlacement.GroupId", prefix));
     t->tenancy = arena_strdup(&t->mem, simec2_param(c, "%sPlacement.Tenancy", prefix));
     simec2_tag_specs(c, prefix, "instance", t->instance_tags);
     if (!user_data_ok(c, t->user_data) || !read_network(c, prefix, t) ||
