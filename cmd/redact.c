@@ -119,11 +119,21 @@ static const char *label_value(struct redact *r, const char *key, const char *va
     return plain || (key && public_value(r, key)) ? value : token(r, value);
 }
 
+/* "requests.cpu" of a quota: what stands before the name stays. */
 static const char *resource_key(struct redact *r, const char *key)
 {
     enum resource known;
+    static const char *const before[] = {"requests.", "limits."};
+    for (size_t i = 0; i < ARRAY_LEN(before); i++) {
+        if (str_starts(key, before[i])) {
+            const char *name = key + strlen(before[i]);
+            bool plain = resource_parse(name, &known) || str_eq(name, "storage");
+            return plain ? key : token(r, key);
+        }
+    }
     bool keep = resource_parse(key, &known) || str_eq(key, "nodes") || str_eq(key, "storage") ||
-                str_starts(key, "hugepages-") || str_starts(key, "attachable-volumes-");
+                str_eq(key, "count/pods") || str_starts(key, "hugepages-") ||
+                str_starts(key, "attachable-volumes-");
     return keep ? key : token(r, key);
 }
 
@@ -235,9 +245,10 @@ static bool dropped(const char *key)
 
 static bool is_resources(const char *key)
 {
-    static const char *const keys[] = {"requests",    "limits",   "capacity",
-                                       "allocatable", "overhead", "allocatedResources",
-                                       "resources"};
+    static const char *const keys[] = {
+        "requests",  "limits",  "capacity",       "allocatable", "overhead", "allocatedResources",
+        "resources", "default", "defaultRequest", "max",         "min",      "podFixed",
+        "hard",      "used"};
     return listed(keys, ARRAY_LEN(keys), key);
 }
 
@@ -412,7 +423,8 @@ static json_t *array(struct redact *r, const char *key, const json_t *v)
     json_t *ret = json_array(), *one;
     size_t i;
     json_array_foreach ((json_t *)(uintptr_t)v, i, one) {
-        json_t *item = walk(r, key, one);
+        /* The limits of a LimitRange are a list of rules, not amounts. */
+        json_t *item = walk(r, json_is_object(one) && str_eq(key, "limits") ? "" : key, one);
         if (item) {
             (void)json_array_append_new(ret, item);
         }

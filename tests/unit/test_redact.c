@@ -41,6 +41,16 @@ static const char cluster[] =
     "apiVersion: v1\nkind: Pod\nmetadata: {name: acme-p4, namespace: acme-ns, annotations: "
     "{acme.io/note: " SECRET "}}\nspec: {nodeSelector: {kubernetes.io/hostname: acme-n1}, "
     "containers: [{name: acme, resources: {requests: {acme.io/fuse: \"2\"}}}]}\n---\n"
+    "apiVersion: v1\nkind: LimitRange\nmetadata: {name: acme-l, namespace: acme-ds}\nspec: "
+    "{limits: "
+    "[{type: Container, defaultRequest: {cpu: 700m}}]}\n---\n"
+    "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: acme-q, namespace: acme-ns}\nspec: "
+    "{hard: {requests.cpu: \"9\", requests.acme.io/fuse: \"1\"}}\n---\n"
+    "apiVersion: node.k8s.io/v1\nkind: RuntimeClass\nmetadata: {name: acme-vm}\nhandler: "
+    "acme\noverhead: {podFixed: {memory: 1Gi}}\n---\n"
+    "apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: acme-d, namespace: acme-ds}\nspec: "
+    "{template: {spec: {runtimeClassName: acme-vm, tolerations: [{operator: Exists}], containers: "
+    "[{name: acme}]}}}\n---\n"
     "apiVersion: v1\nkind: Secret\nmetadata: {name: acme}\nstringData: {p: " SECRET "}\n";
 
 /* A plan without the names in it. */
