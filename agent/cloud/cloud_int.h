@@ -71,6 +71,10 @@ struct stock {
     int64_t until_ns;         /* monotonic */
     int64_t until_wall_ns;
     unsigned times;
+    /* Of a vCPU quota: types of that group with so many vCPUs or more, everywhere; 0 = of no quota.
+     */
+    int32_t quota_vcpus;
+    const char *quota_group; /* static */
 };
 
 /* Prices by number of ec2_facts; spot[type * ZONES_MAX + zone]. */
@@ -103,6 +107,11 @@ void stock_init(struct facts *f);
 void stock_done(struct facts *f);
 void stock_mark(struct cloud *c, enum capacity_type ct, const char *type, const char *zone,
                 const char *code);
+/* EC2's code for a vCPU quota that is used up; what it says of a type it says of its like. */
+bool stock_is_quota(const char *code);
+void stock_mark_quota(struct cloud *c, enum capacity_type ct, const struct ec2_fact *f,
+                      const char *code);
+bool stock_quota_covers(const struct stock *s, const struct ec2_fact *f);
 void stock_mark_subnet(struct cloud *c, const char *subnet_id);
 bool stock_subnet_full(const struct cloud *c, const char *subnet_id);
 /* In force now. */

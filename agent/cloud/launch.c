@@ -131,6 +131,8 @@ static void mark(struct launch *l, const struct ec2_fleet_error *e)
         stock_mark(c, CT_SPOT, "*", "*", e->code);
     } else if (str_eq(e->code, CODE_SUBNET_FULL) && e->choice.subnet_id) {
         subnet_is_full(l, e->choice.subnet_id);
+    } else if (stock_is_quota(e->code) && ec2_find_fact(e->choice.instance_type) >= 0) {
+        stock_mark_quota(c, l->ask.ct, &ec2_facts[ec2_find_fact(e->choice.instance_type)], e->code);
     } else if (e->choice.instance_type && zone) {
         stock_mark(c, l->ask.ct, e->choice.instance_type, zone, e->code);
     } else {

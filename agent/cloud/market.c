@@ -301,9 +301,11 @@ static void put_stock(const struct cloud *c, const struct market *m, struct offe
         if (!stock_holds(c, s)) {
             continue;
         }
-        if (str_eq(s->type, "*")) {
+        if (s->quota_group || str_eq(s->type, "*")) {
             for (uint32_t t = 0; t < catalog_n_types(m->catalog); t++) {
-                sell_out(m, o, s, t, -1);
+                if (!s->quota_group || stock_quota_covers(s, &ec2_facts[m->facts[t]])) {
+                    sell_out(m, o, s, t, -1);
+                }
             }
             continue;
         }

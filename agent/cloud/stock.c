@@ -3,6 +3,10 @@
  *
  * Three minutes as Karpenter; ours: an offering that is sold out again soon after it came back is
  * left alone twice as long, up to half an hour.
+ *
+ * A used up vCPU quota is no stock-out of one type: as large ones and larger of all families that
+ * share the quota are left alone, for three minutes each time. It is not published: whoever comes
+ * next finds out with one call.
  */
 #include "cloud_int.h"
 #include "common/base/alloc.h"
@@ -42,6 +46,39 @@ void stock_done(struct facts *f)
     }
     map_free(f->stock);
     map_free(f->full_subnets);
+}
+
+/* ---- quotas ------------------------------------------------------------------------------------
+ */
+
+bool stock_is_quota(const char *code)
+{
+    return str_eq(code, "VcpuLimitExceeded") || str_eq(code, "MaxSpotInstanceCountExceeded");
+}
+
+/* EC2's service quotas by what stands before the generation in a type's name. */
+static const char *quota_group(const char *type)
+{
+    static const struct {
+        const char *family, *group;
+    } rows[] = {{"a", "standard"},  {"c", "standard"},  {"d", "standard"},  {"h", "standard"},
+                {"i", "standard"},  {"im", "standard"}, {"is", "standard"}, {"m", "standard"},
+                {"r", "standard"},  {"t", "standard"},  {"z", "standard"},  {"g", "g and vt"},
+                {"gr", "g and vt"}, {"vt", "g and vt"}, {"p", "p"},         {"f", "f"},
+                {"x", "x"},         {"inf", "inf"},     {"trn", "trn"},     {"dl", "dl"},
+                {"hpc", "hpc"}};
+    size_t n = strcspn(type, "0123456789-.");
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        if (strlen(rows[i].family) == n && strncmp(rows[i].family, type, n) == 0) {
+            return rows[i].group;
+        }
+    }
+    return "others";
+}
+
+bool stock_quota_covers(const struct stock *s, const struct ec2_fact *f)
+{
+    return f->vcpus >= s->quota_vcpus && str_eq(quota_group(f->name), s->quota_group);
 }
 
 bool stock_holds(const struct cloud *c, const struct stock *s)
@@ -148,6 +185,23 @@ void cloud_stockout_restore(struct cloud *c, const struct stockout *o)
     }
 }
 
+void stock_mark_quota(struct cloud *c, enum capacity_type ct, const struct ec2_fact *f,
+                      const char *code)
+{
+    char type[64];
+    const char *group = quota_group(f->name);
+    snprintf(type, sizeof(type), "quota %s", group);
+    struct stock *s = stock_entry(c, ct, type, "*", code);
+    if (!s) {
+        return;
+    }
+    if (!stock_holds(c, s) || f->vcpus < s->quota_vcpus) {
+        s->quota_vcpus = f->vcpus;
+    }
+    s->quota_group = group;
+    hold(c, s, STOCKOUT_NS);
+}
+
 void stock_mark_subnet(struct cloud *c, const char *subnet_id)
 {
     struct stock *s = find_or_add(c, c->facts.full_subnets, subnet_id);
@@ -197,7 +251,7 @@ uint32_t cloud_stockouts(struct cloud *c, struct arena *a, const struct stockout
     uint32_t n = 0;
     for (MAP_EACH(c->facts.stock, e)) {
         const struct stock *s = map_value(e);
-        if (stock_holds(c, s)) {
+        if (stock_holds(c, s) && !s->quota_group) {
             v[n++] = (struct stockout){.ct = s->ct,
                                        .type = arena_strdup(a, s->type),
                                        .zone = arena_strdup(a, s->zone),

@@ -244,7 +244,8 @@ size_t simec2_queue_len(const struct simec2 *e);
 size_t simec2_n_templates(const struct simec2 *e);
 /* Pico-dollars per hour, PRICE_UNKNOWN (-1) if not offered there. */
 int64_t simec2_price(const struct simec2 *e, const char *type, const char *zone, bool spot);
-/* It is offered there and in stock, and no rule of a step troubles launches now. */
+/* It is offered there, in stock and within the quota, and no rule of a step troubles launches now.
+ */
 bool simec2_can_launch(const struct simec2 *e, const char *type, const char *zone, bool spot);
 /* Zones in string order, NULL-terminated. */
 const char *const *simec2_zones(const struct simec2 *e);

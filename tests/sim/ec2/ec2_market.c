@@ -84,7 +84,7 @@ bool simec2_can_launch(const struct simec2 *e, const char *type, const char *zon
         }
     }
     return fact >= 0 && z >= 0 && simec2_offered(e, fact, (uint32_t)z, spot) &&
-           simec2_in_stock(e, fact, (uint32_t)z, spot);
+           simec2_in_stock(e, fact, (uint32_t)z, spot) && !simec2_over_quota(e, fact, spot);
 }
 
 void simec2_stock_take(struct simec2 *e, int fact, uint32_t zone, bool spot)

@@ -245,6 +245,7 @@ struct simec2_pgroup {
 const char *simec2_account_refuses(const struct simec2 *e, const struct simec2_template *t,
                                    int fact, uint32_t zone, bool spot, const char **ret_reservation,
                                    const char **ret_why);
+bool simec2_over_quota(const struct simec2 *e, int fact, bool spot); /* one more of these */
 int simec2_step_reservation(struct simec2 *e, const json_t *v, bool act, struct err *reterr);
 int simec2_step_pgroup(struct simec2 *e, const json_t *v, bool act, struct err *reterr);
 int simec2_step_quota(struct simec2 *e, const json_t *v, bool act, struct err *reterr);

@@ -69,7 +69,7 @@ static const struct simec2_reservation *open_one(const struct simec2 *e, int fac
 
 /* ---- launching ------------------------------------------------------------------------------ */
 
-static bool over_quota(const struct simec2 *e, int fact, bool spot)
+bool simec2_over_quota(const struct simec2 *e, int fact, bool spot)
 {
     int64_t used = 0;
     for (size_t i = 0; i < e->n_insts; i++) {
@@ -135,7 +135,7 @@ const char *simec2_account_refuses(const struct simec2 *e, const struct simec2_t
                                    const char **ret_why)
 {
     *ret_reservation = NULL;
-    if (over_quota(e, fact, spot)) {
+    if (simec2_over_quota(e, fact, spot)) {
         *ret_why = "You have requested more vCPU capacity than your current vCPU limit allows";
         return spot ? "MaxSpotInstanceCountExceeded" : "VcpuLimitExceeded";
     }
