@@ -3,8 +3,8 @@
  * spec that Kubernetes has, and the outcome as one line.
  *
  * The text has any of these:
- * - pools: [{name, reqs: "key In a,b", taints: "k:NoSchedule", weight, share: "25%", limit: nodes}],
- *   by default one, "main"
+ * - pools: [{name, reqs: "key In a,b", taints: "k:NoSchedule", weight, share: "25%", limit:
+ * nodes}], by default one, "main"
  * - nodes: [{name, zone, labels: {}, taints: "k:NoSchedule", cpu: milli}], nobody's, 4 cpu
  * - bound: [{node, count, ns, labels: {}, owner, spec: {}}]
  * - pods: [{count, name, ns, labels: {}, cpu: milli, owner, spec: {}}], by default of 100m; owner
