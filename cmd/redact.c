@@ -294,7 +294,7 @@ static json_t *annotations(const json_t *v)
     json_object_foreach ((json_t *)(uintptr_t)v, key, one) {
         bool ours = str_starts(key, "karpenter.sh/") || str_starts(key, "karpenter.k8s.aws/") ||
                     str_eq(key, "controller.kubernetes.io/pod-deletion-cost") ||
-                    str_eq(key, "karp.dev/capacity") || str_eq(key, "karp.dev/launch-attempt");
+                    str_starts(key, "karp.dev/");
         if (ours) {
             set(ret, key, json_incref(one));
         }

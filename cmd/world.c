@@ -133,7 +133,9 @@ static struct world_request *read_request(struct world *w, const json_t *o)
     const char *phase = jsonx_str_or(o, "status.phase", "Pending");
     struct world_request *r = ARENA_NEW(&w->mem, struct world_request);
     r->name = text(w, o, "metadata.name");
-    r->pending = !jsonx_str(o, "spec.decision") && str_eq(phase, "Pending");
+    r->decision = text(w, o, "spec.decision");
+    r->plan_digest = text(w, o, "spec.planDigest");
+    r->pending = *r->decision == '\0' && str_eq(phase, "Pending");
     r->created_ns = time_at(o, "metadata.creationTimestamp");
     r->expires_ns = time_at(o, "spec.expiresAt");
     return r;
@@ -152,17 +154,21 @@ static struct world_hold *read_hold(struct world *w, const json_t *o)
     return h;
 }
 
-/* NULL if it is not about a pod. */
+/* NULL if nobody asks about such objects. */
 static struct world_event *read_event(struct world *w, const json_t *o)
 {
     static const char *const times[] = {"series.lastObservedTime", "lastTimestamp", "eventTime",
                                         "firstTimestamp", "metadata.creationTimestamp"};
-    if (!str_eq(jsonx_str(o, "involvedObject.kind"), "Pod")) {
+    enum kube_kind about;
+    if (!kube_kind_find(jsonx_str_or(o, "involvedObject.kind", ""), NULL, &about) ||
+        (about != KIND_POD && about != KIND_NODE && about != KIND_NODE_CLAIM &&
+         about != KIND_NODE_POOL)) {
         return NULL;
     }
     struct world_event *e = ARENA_NEW(&w->mem, struct world_event);
+    e->about = about;
     e->ns = text(w, o, "involvedObject.namespace");
-    e->pod = text(w, o, "involvedObject.name");
+    e->name = text(w, o, "involvedObject.name");
     e->reason = text(w, o, "reason");
     e->message = text(w, o, "message");
     e->source = text(w, o, "source.component");
@@ -454,8 +460,8 @@ static int event_cmp(const void *x, const void *y)
 {
     const struct world_event *a = *(const struct world_event *const *)x;
     const struct world_event *b = *(const struct world_event *const *)y;
-    int c = str_cmp(a->ns, b->ns);
-    c = c ? c : str_cmp(a->pod, b->pod);
+    int c = a->about != b->about ? (a->about < b->about ? -1 : 1) : str_cmp(a->ns, b->ns);
+    c = c ? c : str_cmp(a->name, b->name);
     if (c == 0 && a->time_ns != b->time_ns) {
         return a->time_ns > b->time_ns ? -1 : 1; /* the latest first */
     }

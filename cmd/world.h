@@ -8,7 +8,7 @@
  *
  * Beside the model's kinds it keeps what little commands want of others: Leases named
  * karpenter-leader-election, the agent's facts (ConfigMap karp-offerings), DisruptionRequests and
- * Holds, Events about pods, and which image the controllers run.
+ * Holds, Events about pods, nodes, NodeClaims and NodePools, and which image the controllers run.
  *
  * With `keep` every object of a known kind is kept there as it came (objects.h), so that a command
  * can change objects and have the world made anew from them.
@@ -39,7 +39,9 @@ struct world_lease {
 
 struct world_request {
     const char *name;
-    bool pending; /* no decision, not over */
+    bool pending;            /* no decision, not over */
+    const char *decision;    /* "Approved", "Denied", "" */
+    const char *plan_digest; /* what was asked for */
     int64_t created_ns, expires_ns;
 };
 
@@ -48,9 +50,10 @@ struct world_hold {
     int64_t until_ns; /* 0 = without end */
 };
 
-/* What a controller says about a pod. */
+/* What a controller says about an object. */
 struct world_event {
-    const char *ns, *pod;
+    enum kube_kind about; /* pod, node, NodeClaim or NodePool */
+    const char *ns, *name;
     const char *reason, *message, *source;
     int64_t time_ns; /* when it was said last, 0 = unknown */
 };
