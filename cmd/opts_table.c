@@ -116,7 +116,7 @@ static const struct opt consolidate[] = {
      "Only nodes of this NodePool may leave, may be repeated"},
     {"selector", 'l', OPT_TEXT, AT(selector), "LABELS", NULL, "Only nodes with these labels"},
     {"reason", 0, OPT_TEXT, AT(reason), "WHY", "Empty|Underutilized|Drifted|All",
-     "Only for this reason; without it Empty and Underutilized"},
+     "Default: Empty, Underutilized"},
     {"max-actions", 0, OPT_COUNT, AT(max_actions), "N", NULL, "Show the first N actions only"},
     {"ignore-budgets", 0, OPT_FLAG, AT(ignore_budgets), NULL, NULL,
      "As if no NodePool had a disruption budget"},
