@@ -231,16 +231,6 @@ const char *report_node(struct arena *a, const struct snapshot_node *n)
     return n->node ? n->name : arena_printf(a, "nodeclaim/%s", n->name);
 }
 
-/* "10:42", with the date if that is another day. */
-static const char *clock_text(struct arena *a, int64_t t_ns, int64_t now_ns)
-{
-    char text[TIMEFMT_TEXT];
-    (void)timefmt_rfc3339(t_ns, text); /* 2026-01-05T09:00:00Z */
-    bool near = t_ns - now_ns < 24 * NS_PER_H;
-    return near ? arena_printf(a, "%.5s", text + 11)
-                : arena_printf(a, "%.10s %.5s", text, text + 11);
-}
-
 /* "m5.large is sold out: spot in zone-c until 10:42, …"; false if nothing is known of it. */
 static bool put_sold_out(struct arena *a, const struct session *s, sym type, struct buf *out)
 {
@@ -257,7 +247,7 @@ static bool put_sold_out(struct arena *a, const struct session *s, sym type, str
             buf_printf(out, "%s%s in %s", n == 1 ? arena_printf(a, "%s is sold out: ", name) : ", ",
                        o->capacity_type, o->zone);
             buf_printf(out, "%s%s", o->until_ns ? " until " : "",
-                       o->until_ns ? clock_text(a, o->until_ns, s->w.now_ns) : "");
+                       o->until_ns ? screen_clock(a, o->until_ns, s->w.now_ns) : "");
         }
     }
     if (n > STOCKOUTS_SHOWN) {
