@@ -87,6 +87,7 @@ static void read_types(struct poolview *v)
     catalog_all(v->p->catalog, f.types);
     step(&f, REASON_NONE, NULL);
     label_steps(&f);
+    v->by_labels = arena_memdup(&v->s->a, f.types, sizeof(f.types));
     offerings_narrow(v->p->offerings, offerings_mask(v->p->catalog, v->s->w.syms, &np->reqs),
                      f.types);
     step(&f, REASON_Offering, NULL);
@@ -99,6 +100,14 @@ static void read_types(struct poolview *v)
     }
     v->steps = f.steps;
     v->n_steps = f.n;
+}
+
+bool poolview_sells(const struct poolview *v, const struct facts_stockout *o)
+{
+    int type = v->by_labels && o->type
+                   ? catalog_find_type(v->p->catalog, sym_find(v->s->w.syms, o->type))
+                   : -1;
+    return type >= 0 && bits_test(v->by_labels, (uint32_t)type);
 }
 
 /* ---- the verdict ----------------------------------------------------------------------------- */

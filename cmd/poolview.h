@@ -10,6 +10,7 @@
 #define KARP_CMD_POOLVIEW_H
 
 #include "budgetview.h"
+#include "facts.h"
 #include "fleet.h"
 #include "report.h"
 #include "said.h"
@@ -36,6 +37,7 @@ struct poolview {
     bool open;
     const struct poolview_step *steps;
     uint32_t n_steps;
+    const uint64_t *by_labels; /* bits of types that the requirements leave; NULL: no catalog */
     struct budget_row budgets[BUDGET_REASONS];
     const struct poolview_launch *launches; /* by name */
     uint32_t n_launches;
@@ -45,6 +47,9 @@ struct poolview {
 /* s has been decided; fleet is counted from it. */
 void poolview_build(struct session *s, const struct snapshot_pool *p, const struct fleet *fleet,
                     struct poolview *ret);
+
+/* Whether it is about a type that the pool's requirements leave. */
+bool poolview_sells(const struct poolview *v, const struct facts_stockout *o);
 
 json_t *poolview_json(const struct poolview *v);
 void poolview_screen(const struct poolview *v, struct buf *out);
