@@ -1,11 +1,11 @@
 /*
- * explain.c - `kubectl karp explain`: why a pod waits or runs where it does, why a node is there and
- * stays or goes, what a pool can do. Reads only.
+ * explain.c - `kubectl karp explain`: why a pod waits or runs where it does, why a node is there
+ * and stays or goes, what a pool can do. Reads only.
  */
 #include "common/base/str.h"
+#include "explain_objects.h"
 #include "opts_table.h"
 #include "out.h"
-#include "explain_objects.h"
 #include "podview.h"
 
 #define NAMES_MAX 1000u
@@ -293,8 +293,10 @@ const struct cmd_info cmd_explain_info = {
     "instance types were left after each step; what the existing nodes have against it; and what\n"
     "could be changed. For a pod that runs: its node, what that is and costs. --pending shows all\n"
     "pods that wait, of all namespaces unless -n names one, grouped by cause.\n"
-    "For a node or NodeClaim: how it came, what is on it, each gate that may keep it, and where its\n"
-    "pods would go. For a NodePool: the instance types left after each of its rules, its limits and\n"
+    "For a node or NodeClaim: how it came, what is on it, each gate that may keep it, and where "
+    "its\n"
+    "pods would go. For a NodePool: the instance types left after each of its rules, its limits "
+    "and\n"
     "budgets, launches under way and failing. What controllers have said stands apart, since they\n"
     "may have seen another moment. Nothing is written anywhere.\n"
     "\n"

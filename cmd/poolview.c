@@ -149,9 +149,9 @@ static void verdict(struct poolview *v)
     }
     v->open = true;
     v->message =
-        v->n_steps ? arena_printf(&v->s->a, "would launch nodes: %u of %u instance types are left",
+        v->n_steps ? arena_printf(&v->s->a, "Would launch nodes: %u of %u instance types are left",
                                   v->steps[v->n_steps - 1].left, v->steps[0].left)
-                   : "would launch nodes";
+                   : "Would launch nodes";
 }
 
 /* ---- launches -------------------------------------------------------------------------------- */

@@ -5,8 +5,6 @@
 #include "out.h"
 #include "session.h"
 
-static const uint64_t status_kinds = GATHER(KIND_DISRUPTION_REQUEST) | GATHER(KIND_HOLD);
-
 static void put_names(const struct status_view *s, struct buf *out)
 {
     for (size_t i = 0; i < s->fleet.n_pools; i++) {
@@ -33,6 +31,13 @@ static int render(const struct status_view *s, const struct out_spec *spec, stru
     return out_flush(s->c->out, &out, reterr);
 }
 
+/* What could leave is not guessed at where what there is may not be seen. */
+static bool can_tell(const struct world *w)
+{
+    return !w->hidden[KIND_NODE] && !w->hidden[KIND_POD] && !w->hidden[KIND_NODE_POOL] &&
+           !w->hidden[KIND_NODE_CLAIM];
+}
+
 /* With everything at hand: count, show. */
 static int show(struct session *s, const struct out_spec *spec, struct err *reterr)
 {
@@ -47,6 +52,13 @@ static int show(struct session *s, const struct out_spec *spec, struct err *rete
                               .prices = s->money ? s->prices : NULL,
                               .registration_timeout_ns = s->c->o->registration_timeout_ns};
     attention_collect(&in, &s->a, &v.attention);
+    struct disrupt d;
+    if (can_tell(&s->w)) {
+        if (disrupt_plan(s, DISRUPT_EMPTY | DISRUPT_UNDERUTILIZED, &d, reterr) != 0) {
+            return -1;
+        }
+        v.disrupt = &d;
+    }
     return render(&v, spec, reterr);
 }
 
@@ -63,7 +75,7 @@ static int run(struct cmd *c, struct err *reterr)
         return -1;
     }
     session_init(&s, c, false);
-    int rc = session_gather(&s, session_kinds | status_kinds, reterr);
+    int rc = session_gather(&s, session_kinds | disrupt_kinds, reterr);
     rc = rc ? rc : session_decide(&s, DECIDE_AS_AGENT, reterr);
     rc = rc ? rc : show(&s, &spec, reterr);
     session_done(&s);

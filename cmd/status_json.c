@@ -225,6 +225,10 @@ json_t *status_report(const struct status_view *s)
     if (!hidden[KIND_NODE]) {
         put_cost(o, s, &s->fleet.all.cost);
     }
+    if (s->disrupt && s->money) {
+        report_money(o, "potentialSavingsPerHour", s->disrupt->plan->saving_pusd_h);
+        report_money(o, "heldBackPerHour", disrupt_held_back(s->disrupt));
+    }
     if (!hidden[KIND_NODE_POOL]) {
         report_put(o, "nodePools", pools(s));
     }

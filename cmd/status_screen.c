@@ -169,6 +169,29 @@ static void put_usage(const struct status_view *s, struct buf *out)
     buf_puts(out, "    (requests / allocatable)\n");
 }
 
+/* What consolidation could save, and how much of it something holds back. */
+static void put_potential(const struct status_view *s, struct buf *out)
+{
+    const struct consolidate_result *p = s->disrupt ? s->disrupt->plan : NULL;
+    struct arena *a = s->a;
+    char month[MONEY_TEXT];
+    if (!p || p->n_steps == 0) {
+        return;
+    }
+    bool estimated = false;
+    int64_t held = disrupt_held_back(s->disrupt);
+    for (uint32_t i = 0; i < p->n_steps; i++) {
+        estimated = estimated || disrupt_step_estimated(s->disrupt, &p->steps[i]);
+    }
+    buf_printf(out, "        consolidation could save %s (%s$%s/mo)",
+               screen_hour(a, p->saving_pusd_h, estimated, ""), estimated ? "~" : "",
+               money_month(p->saving_pusd_h, month));
+    if (held != 0) {
+        buf_printf(out, ", of which %s is held back now", screen_hour(a, held, estimated, ""));
+    }
+    buf_putc(out, '\n');
+}
+
 static void put_cost(const struct status_view *s, struct buf *out)
 {
     const struct fleet_count *n = &s->fleet.all;
@@ -180,6 +203,7 @@ static void put_cost(const struct status_view *s, struct buf *out)
     buf_puts(out, "/h" GAP);
     put_money(out, &n->cost, "$", true);
     buf_printf(out, "/mo" GAP "spot %u of %u nodes\n", n->spot, n->initialized);
+    put_potential(s, out);
 }
 
 /* ---- pools ----------------------------------------------------------------------------------- */

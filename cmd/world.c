@@ -64,6 +64,9 @@ static void object_free(struct world *w, enum kube_kind k, void *o)
     case KIND_CSI_NODE:
         decode_csi_node_free(o);
         return;
+    case KIND_POD_DISRUPTION_BUDGET:
+        decode_pdb_free(o);
+        return;
     default: /* in the arena */
         return;
     }
@@ -128,13 +131,26 @@ static struct world_lease *read_lease(struct world *w, const json_t *o)
     return l;
 }
 
+static void read_candidates(struct world *w, const json_t *o, struct world_request *r)
+{
+    const json_t *list = jsonx_arr(o, "spec.candidates");
+    size_t n = json_array_size(list), i;
+    struct world_candidate *v = ARENA_NEW_N(&w->mem, struct world_candidate, n);
+    json_t *one;
+    json_array_foreach ((json_t *)(uintptr_t)list, i, one) {
+        v[i] = (struct world_candidate){text(w, one, "nodeClaim"), text(w, one, "uid")};
+    }
+    r->claims = v;
+    r->n_claims = n;
+}
+
 static struct world_request *read_request(struct world *w, const json_t *o)
 {
     const char *phase = jsonx_str_or(o, "status.phase", "Pending");
     struct world_request *r = ARENA_NEW(&w->mem, struct world_request);
     r->name = text(w, o, "metadata.name");
     r->decision = text(w, o, "spec.decision");
-    r->plan_digest = text(w, o, "spec.planDigest");
+    read_candidates(w, o, r);
     r->pending = *r->decision == '\0' && str_eq(phase, "Pending");
     r->created_ns = time_at(o, "metadata.creationTimestamp");
     r->expires_ns = time_at(o, "spec.expiresAt");
@@ -292,6 +308,8 @@ static void *decode_object(struct world *w, enum kube_kind k, const json_t *o, s
         return decode_storage_class(w->decoder, o, err);
     case KIND_CSI_NODE:
         return decode_csi_node(w->decoder, o, err);
+    case KIND_POD_DISRUPTION_BUDGET:
+        return decode_pdb(w->decoder, o, err);
     case KIND_LEASE:
         return str_eq(jsonx_str(o, "metadata.name"), WORLD_LEASE) ? read_lease(w, o) : NULL;
     case KIND_DISRUPTION_REQUEST:

@@ -37,11 +37,16 @@ struct world_lease {
     int64_t renew_ns, duration_ns;
 };
 
+struct world_candidate {
+    const char *name, *uid; /* of a NodeClaim; uid "" = any */
+};
+
 struct world_request {
     const char *name;
-    bool pending;            /* no decision, not over */
-    const char *decision;    /* "Approved", "Denied", "" */
-    const char *plan_digest; /* what was asked for */
+    bool pending;                         /* no decision, not over */
+    const char *decision;                 /* "Approved", "Denied", "" */
+    const struct world_candidate *claims; /* what it is about */
+    size_t n_claims;
     int64_t created_ns, expires_ns;
 };
 
