@@ -14,7 +14,7 @@
 #define MOVES_INDENT 7u
 #define SINGLES_SHOWN 5u
 #define NODES_NAMED 3u /* of one cause */
-#define CODE_WIDTH 15u
+#define CODE_WIDTH 16u
 #define BLANK " " /* a cell that says nothing */
 
 struct screen {

@@ -98,6 +98,11 @@ const char *disrupt_reason(const struct disrupt *d, const struct reason *r)
     text = text || r->code != REASON_Waiting ? text : waiting(d, r);
     text = text ? text : money_reason(&d->s->a, r);
     text = text ? text : fit_reason(d, r);
+    if (!text && r->text &&
+        (r->code == REASON_Policy || r->code == REASON_ApprovalPending ||
+         r->code == REASON_Denied)) {
+        return r->text; /* says it all */
+    }
     return text ? text : report_reason(&d->s->a, d->s, r);
 }
 
