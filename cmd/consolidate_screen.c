@@ -557,6 +557,8 @@ void consolidate_screen(const struct consolidate_view *v, bool wide, struct buf 
     put_budgets(&x, out);
     put_staying(&x, out);
     report_put_warnings(v->s, out);
-    report_put_prices(v->s, out);
+    if (v->s->money) {
+        screen_prices(x.term, x.a, v->s->prices, out);
+    }
     put_who(&x, out);
 }

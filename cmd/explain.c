@@ -7,6 +7,7 @@
 #include "opts_table.h"
 #include "out.h"
 #include "podview.h"
+#include "screen.h"
 
 #define NAMES_MAX 1000u
 
@@ -214,8 +215,8 @@ static void put_screens(struct session *s, bool grouped, const struct found *f, 
         priced = priced || f->v[i]->e || f->v[i]->claim || f->v[i]->node;
     }
     report_put_warnings(s, out);
-    if (priced) {
-        report_put_prices(s, out);
+    if (priced && s->money) {
+        screen_prices(&s->c->term, &s->a, s->prices, out);
     }
 }
 

@@ -4,6 +4,7 @@
 #include "common/base/str.h"
 #include "nodeview.h"
 #include "poolview.h"
+#include "screen.h"
 
 /* ---- finding --------------------------------------------------------------------------------- */
 
@@ -100,7 +101,9 @@ static void screens(const struct views *v, bool wide, struct buf *out)
         }
     }
     report_put_warnings(v->x->s, out);
-    report_put_prices(v->x->s, out);
+    if (v->x->s->money) {
+        screen_prices(&v->x->s->c->term, &v->x->s->a, v->x->s->prices, out);
+    }
 }
 
 static int render(const struct views *v, const struct out_spec *spec, struct err *reterr)

@@ -568,15 +568,6 @@ void report_put_warnings(struct session *s, struct buf *out)
     json_decref(list);
 }
 
-void report_put_prices(const struct session *s, struct buf *out)
-{
-    if (s->money) {
-        buf_puts(out, "Prices: ");
-        prices_source(s->prices, out);
-        buf_puts(out, "; reservations and savings plans not counted.\n");
-    }
-}
-
 bool report_incomplete(const struct session *s)
 {
     return s->w.n_notes > 0 || s->w.n_malformed > 0;

@@ -57,8 +57,6 @@ bool report_claim_estimated(const struct session *s, const struct sched_claim *c
 void report_warnings(json_t *list, struct arena *a, const struct session *s);
 /* The same for people, under a title of their own; nothing if there are none. */
 void report_put_warnings(struct session *s, struct buf *out);
-/* Where prices are from, as a last line; nothing without money. */
-void report_put_prices(const struct session *s, struct buf *out);
 /* Something was hidden or could not be read. */
 bool report_incomplete(const struct session *s);
 

@@ -96,3 +96,14 @@ const char *screen_count(struct arena *a, int64_t n, const char *what)
 {
     return arena_printf(a, "%lld %s%s", (long long)n, what, n == 1 ? "" : "s");
 }
+
+void screen_prices(const struct term *t, struct arena *a, const struct prices *p, struct buf *out)
+{
+    AUTO_BUF struct buf text;
+    buf_init(&text, 4096);
+    prices_source(p, &text);
+    buf_puts(&text, "; reservations and savings plans not counted.");
+    buf_puts(out, "Prices: ");
+    screen_wrap(t, a, 8, text.p, out);
+    buf_putc(out, '\n');
+}

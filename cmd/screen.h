@@ -5,6 +5,7 @@
 #define KARP_CMD_SCREEN_H
 
 #include "common/base/arena.h"
+#include "prices.h"
 #include "term.h"
 
 #define SCREEN_COLUMNS 100u /* where the terminal's width is not known */
@@ -18,6 +19,8 @@ void screen_wrap(const struct term *t, struct arena *a, unsigned indent, const c
 const char *screen_zones(struct arena *a, const char *const *zones, size_t n);
 /* "~$0.634/h", "?" without a price; sign: "", "+" or "-". */
 const char *screen_hour(struct arena *a, int64_t pusd_h, bool estimated, const char *sign);
+/* The last line of a screen with prices: where they come from. */
+void screen_prices(const struct term *t, struct arena *a, const struct prices *p, struct buf *out);
 /* Tenths of a unit, rounded: "1.4"; whole numbers as "52", or "52.0" with `always`. */
 void screen_tenths(struct buf *out, int64_t v, int64_t unit, bool always);
 /* Gibibytes without their unit: tenths below ten, whole above. */

@@ -332,9 +332,7 @@ static void put_given_up(const struct simulate_view *v, struct buf *out)
 static void put_prices(const struct simulate_view *v, struct buf *out)
 {
     if (v->s->money && v->plan.n_claims > 0) {
-        buf_puts(out, "Prices: ");
-        prices_source(v->s->prices, out);
-        buf_puts(out, "; reservations and savings plans not counted.\n");
+        screen_prices(&v->s->c->term, &v->s->a, v->s->prices, out);
     }
 }
 

@@ -494,8 +494,6 @@ void status_screen(const struct status_view *s, bool wide, struct buf *out)
     put_attention(s, out);
     put_stockouts(s, out);
     if (s->money) {
-        buf_puts(out, "Prices: ");
-        prices_source(s->prices, out);
-        buf_puts(out, "; reservations and savings plans not counted.\n");
+        screen_prices(&s->c->term, s->a, s->prices, out);
     }
 }
