@@ -3,6 +3,7 @@
  * and stays or goes, what a pool can do. Reads only.
  */
 #include "common/base/str.h"
+#include "disrupt.h"
 #include "explain_objects.h"
 #include "opts_table.h"
 #include "out.h"
@@ -239,6 +240,29 @@ static int render(struct session *s, const struct asked *asked, const struct fou
     return out_flush(s->c->out, &out, reterr);
 }
 
+/* One of the pods asked for runs: then what becomes of its node is worth a plan. */
+static bool any_bound(const struct session *s, const struct asked *asked)
+{
+    for (size_t i = 0; i < world_n(&s->w, KIND_POD) && asked->n > 0; i++) {
+        const struct pod *p = pod_at(s, i);
+        for (size_t k = 0; k < asked->n && p->node_name[0] != '\0'; k++) {
+            if (str_eq(p->m.name, asked->names[k])) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static int plan_leaving(struct session *s, struct disrupt *d, struct err *reterr)
+{
+    if (disrupt_plan(s, DISRUPT_ALL, d, reterr) != 0) {
+        return -1;
+    }
+    s->disrupt = d;
+    return 0;
+}
+
 static int explain_pods(struct session *s, const struct asked *asked, const struct out_spec *spec,
                         struct err *reterr)
 {
@@ -249,8 +273,12 @@ static int explain_pods(struct session *s, const struct asked *asked, const stru
                                                      "involvedObject.name=%s",
                                                      asked->names[0])
                                       : "involvedObject.kind=Pod,reason=FailedScheduling";
-    if (session_gather(s, session_kinds | GATHER(KIND_EVENT), reterr) != 0 ||
-        session_decide(s, DECIDE_AS_AGENT, reterr) != 0 || find(s, asked, &found, reterr) != 0) {
+    uint64_t more = asked->pending ? 0 : disrupt_kinds;
+    struct disrupt d;
+    if (session_gather(s, session_kinds | more | GATHER(KIND_EVENT), reterr) != 0 ||
+        session_decide(s, DECIDE_AS_AGENT, reterr) != 0 ||
+        (any_bound(s, asked) && plan_leaving(s, &d, reterr) != 0) ||
+        find(s, asked, &found, reterr) != 0) {
         return -1;
     }
     return render(s, asked, &found, spec, reterr);

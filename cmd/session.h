@@ -13,6 +13,8 @@
 #include "gather.h"
 #include "objects.h"
 
+struct disrupt;
+
 struct session {
     struct cmd *c;
     struct arena a;
@@ -23,7 +25,8 @@ struct session {
     struct objects *keep; /* NULL unless asked for */
     struct map *pods;     /* pod → 1 + its place in the decision's snapshot; made when needed */
     const struct explanation **explained; /* by class of the decision, in its arena */
-    bool money;                           /* false: --no-prices */
+    const struct disrupt *disrupt; /* what could leave; NULL unless the command asked for it */
+    bool money;                    /* false: --no-prices */
 };
 
 /* What a decision needs; other kinds are the command's own. */
