@@ -74,6 +74,12 @@ static bool drifted_only(const struct screen *x)
 static void put_savings(const struct screen *x, struct buf *out)
 {
     char month[MONEY_TEXT];
+    const char *hidden = disrupt_hidden(&x->v->s->w, x->a);
+    if (hidden) {
+        term_put(x->term, COLOR_BOLD, "UNKNOWN", out);
+        buf_printf(out, GAP "Too much is hidden to tell what could leave: %s.\n", hidden);
+        return;
+    }
     if (x->p->n_steps == 0) {
         term_put(x->term, COLOR_BOLD, "NO ACTION", out);
         buf_puts(out, GAP "No node can leave, and none can be replaced by a cheaper one.\n");

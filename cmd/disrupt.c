@@ -267,6 +267,27 @@ static int read_options(struct disrupt *d, unsigned reasons, struct consolidate_
                : read_gates(o->feature_gates, ret, reterr);
 }
 
+/* ---- what is hidden -------------------------------------------------------------------------- */
+
+const char *disrupt_hidden(const struct world *w, struct arena *a)
+{
+    static const enum kube_kind needed[] = {KIND_NODE, KIND_POD, KIND_NODE_CLAIM, KIND_NODE_POOL};
+    const char *ret = NULL;
+    for (size_t i = 0; i < ARRAY_LEN(needed); i++) {
+        const char *name = kube_kind(needed[i])->plural;
+        if (w->hidden[needed[i]]) {
+            ret = ret ? arena_printf(a, "%s, %s", ret, name)
+                      : arena_printf(a, "not allowed to list %s", name);
+        }
+    }
+    return ret;
+}
+
+static bool no_node(UNUSED void *ctx, UNUSED const struct snapshot_node *n)
+{
+    return false;
+}
+
 /* ---- the plan -------------------------------------------------------------------------------- */
 
 int disrupt_plan(struct session *s, unsigned reasons, struct disrupt *ret, struct err *reterr)
@@ -277,6 +298,9 @@ int disrupt_plan(struct session *s, unsigned reasons, struct disrupt *ret, struc
     facts_read(&s->w, &s->a, &ret->facts);
     if (read_options(ret, reasons, &options, reterr) != 0) {
         return -1;
+    }
+    if (disrupt_hidden(&s->w, &s->a)) {
+        options.selected = no_node;
     }
     bool ours = ret->facts.charge != CHARGE_KARPENTER;
     struct candidate_facts facts = {.ctx = ret,

@@ -11,7 +11,8 @@
  * (DriftSuspect), PriceSuspect, ClockSkew;
  *  - how old prices are.
  * Where Karpenter is in charge drift is what its conditions say; hashes are not compared.
- * PodDisruptionBudgets that may not be read hold every pod.
+ * PodDisruptionBudgets that may not be read hold every pod. Where nodes, pods, NodeClaims or
+ * NodePools are hidden nothing can be told: the plan is about no node then.
  */
 #ifndef KARP_CMD_DISRUPT_H
 #define KARP_CMD_DISRUPT_H
@@ -37,6 +38,9 @@ struct disrupt {
 /* s has been decided. --nodepool, -l, --max-actions and --ignore-budgets count where the command
  * has them. Everything lies in the session's arena; ret must stay where it is. */
 int disrupt_plan(struct session *s, unsigned reasons, struct disrupt *ret, struct err *reterr);
+
+/* Why nothing can be told, "not allowed to list pods"; NULL if it can. In a. */
+const char *disrupt_hidden(const struct world *w, struct arena *a);
 
 /* What the plan says of a node; NULL if it is not told about. */
 const struct node_verdict *disrupt_verdict(const struct disrupt *d, const struct snapshot_node *n);

@@ -125,6 +125,12 @@ static const char *removal(const struct nodeview *v)
 static void read_verdict(struct nodeview *v)
 {
     const struct reason *r = v->verdict ? &v->verdict->reason : NULL;
+    const char *hidden = disrupt_hidden(&v->s->w, &v->s->a);
+    if (hidden) {
+        v->code = "Hidden";
+        v->message = arena_printf(&v->s->a, "what becomes of it cannot be told: %s", hidden);
+        return;
+    }
     if (!r) {
         v->code = reason_name(REASON_NotManaged);
         v->message = "no NodePool manages it";

@@ -4,7 +4,8 @@
  *
  * Made from a session that has been decided; everything lies in its arena. The verdict is what the
  * plan of `consolidate --dry-run` says of the node: the action that takes it, or the first gate
- * that fails. A node that nobody manages has the verdict NotManaged.
+ * that fails. A node that nobody manages has the verdict NotManaged, Hidden is said where too much
+ * may not be seen (disrupt_hidden).
  */
 #ifndef KARP_CMD_NODEVIEW_H
 #define KARP_CMD_NODEVIEW_H

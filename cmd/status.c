@@ -31,13 +31,6 @@ static int render(const struct status_view *s, const struct out_spec *spec, stru
     return out_flush(s->c->out, &out, reterr);
 }
 
-/* What could leave is not guessed at where what there is may not be seen. */
-static bool can_tell(const struct world *w)
-{
-    return !w->hidden[KIND_NODE] && !w->hidden[KIND_POD] && !w->hidden[KIND_NODE_POOL] &&
-           !w->hidden[KIND_NODE_CLAIM];
-}
-
 /* With everything at hand: count, show. */
 static int show(struct session *s, const struct out_spec *spec, struct err *reterr)
 {
@@ -53,7 +46,7 @@ static int show(struct session *s, const struct out_spec *spec, struct err *rete
                               .registration_timeout_ns = s->c->o->registration_timeout_ns};
     attention_collect(&in, &s->a, &v.attention);
     struct disrupt d;
-    if (can_tell(&s->w)) {
+    if (!disrupt_hidden(&s->w, &s->a)) {
         if (disrupt_plan(s, DISRUPT_EMPTY | DISRUPT_UNDERUTILIZED, &d, reterr) != 0) {
             return -1;
         }
