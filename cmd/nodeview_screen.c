@@ -52,9 +52,13 @@ static void put_verdict(const struct nodeview *v, struct buf *out)
     bool goes = v->step != NULL;
     term_put(&v->s->c->term, goes ? COLOR_YELLOW : COLOR_GREEN, "VERDICT", out);
     buf_puts(out, "  ");
-    screen_wrap(
-        &v->s->c->term, a, VERDICT_INDENT,
-        arena_printf(a, "%s: %s (%s).", goes ? "Could leave" : "Stays", v->message, v->code), out);
+    screen_wrap(&v->s->c->term, a, VERDICT_INDENT,
+                arena_printf(a, "%s%s (%s).",
+                             goes         ? "Could leave: "
+                             : v->verdict ? "Stays: "
+                                          : "",
+                             v->message, v->code),
+                out);
     buf_putc(out, '\n');
 }
 

@@ -69,6 +69,7 @@ kubectl karp consolidate --dry-run --as plain@example.com -o json >"$LOG_DIR/pla
 equal "said aloud" "*not allowed to list nodes; the answer may be incomplete*" "$(cat "$LOG_DIR/plan.err")"
 equal "incomplete" True "$(ask 'p["incomplete"]')"
 equal "actions under view" 0 "$(ask 'len(p["actions"])')"
+equal "and on the screen" "*UNKNOWN   Too much is hidden*nodes*" "$(kubectl karp consolidate --dry-run --as plain@example.com 2>/dev/null)"
 rc=0
 kubectl karp explain node "$out" --as plain@example.com >"$LOG_DIR/node" 2>&1 || rc=$?
 equal "explain node under view" 1 "$rc"
