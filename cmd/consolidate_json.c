@@ -87,6 +87,24 @@ static json_t *budgets(const struct consolidate_view *v)
     return list;
 }
 
+/* Why nodes that leave for drift do. */
+static json_t *drifted(const struct consolidate_view *v)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < v->d->plan->n_steps; i++) {
+        const struct consolidate_step *s = &v->d->plan->steps[i];
+        for (uint32_t k = 0; k < s->n_out; k++) {
+            if (s->out[k].drift) {
+                json_t *o = json_object();
+                report_text(o, "node", report_node(&v->s->a, s->out[k].node));
+                report_text(o, "code", s->out[k].drift);
+                (void)json_array_append_new(list, o);
+            }
+        }
+    }
+    return list;
+}
+
 json_t *consolidate_report(const struct consolidate_view *v)
 {
     json_t *o = json_object(), *preferences = json_array(), *warnings = json_array();
@@ -96,6 +114,9 @@ json_t *consolidate_report(const struct consolidate_view *v)
     report_text(o, "digest", v->d->plan->digest);
     report_put(o, "actions", actions(v));
     report_put(o, "blocked", blocked(v));
+    if (v->with_drift) {
+        report_put(o, "drifted", drifted(v));
+    }
     for (uint32_t i = 0; i < v->d->plan->n_steps; i++) {
         disrupt_preferences(v->d, &v->d->plan->steps[i], preferences);
         disrupt_warnings(v->d, &v->d->plan->steps[i], warnings);

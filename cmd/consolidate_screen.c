@@ -311,8 +311,10 @@ static void put_budget(const struct screen *x, const struct plan_budget *b, bool
     put_wrapped(
         x, MOVES_INDENT,
         arena_printf(
-            x->a, "%s, %s: %lld of %lld may go now%s%s", b->pool->np->m.name,
-            budget_reason_name(b->reason), (long long)b->remaining, (long long)b->allowed,
+            x->a, "%s, %s: %s may go now%s%s", b->pool->np->m.name, budget_reason_name(b->reason),
+            b->allowed
+                ? arena_printf(x->a, "%lld of %lld", (long long)b->remaining, (long long)b->allowed)
+                : "none",
             b->disrupting ? arena_printf(x->a, ", %lld out already", (long long)b->disrupting) : "",
             change_text(x, b)),
         out);

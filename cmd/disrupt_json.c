@@ -75,7 +75,7 @@ json_t *disrupt_operands(const struct disrupt *d, const struct reason *r)
     report_text(o, "instanceType", sym_str(t, r->nearest_type));
     report_time(o, "since", r->since_ns);
     report_time(o, "until", r->until_ns == NS_NEVER ? 0 : r->until_ns);
-    report_text(o, "text", r->text);
+    report_text(o, r->code == REASON_Budget ? "nodePool" : "text", r->text);
     if (r->short_of.need > 0) {
         report_put(o, "short", shortage(d, r));
     }
@@ -85,32 +85,48 @@ json_t *disrupt_operands(const struct disrupt *d, const struct reason *r)
 
 /* ---- actions --------------------------------------------------------------------------------- */
 
-static void put_price(const struct disrupt *d, json_t *o, const char *key, int64_t pusd_h,
-                      bool estimated)
+/* What stands here beside money is what the digest is made of (plan.h), no more and no less. */
+
+static void put_money(const struct disrupt *d, json_t *o, const char *key, int64_t pusd_h)
 {
     if (d->s->money) {
         report_money(o, key, pusd_h);
-        if (estimated) {
-            report_put(o, "estimated", json_true());
-        }
     }
+}
+
+static void put_label(const struct disrupt *d, json_t *o, const char *key,
+                      const struct snapshot_node *n, sym label)
+{
+    const char *value = fleet_label(&d->s->d.snap, n, label);
+    report_put(o, key, json_string(value ? value : ""));
 }
 
 static json_t *out_json(const struct disrupt *d, const struct step_out *out)
 {
-    const struct snapshot *snap = &d->s->d.snap;
     const struct snapshot_node *n = out->node;
     json_t *o = json_object();
     report_text(o, "node", report_node(&d->s->a, n));
-    report_text(o, "nodeClaim", n->claim ? n->claim->m.name : NULL);
-    report_text(o, "nodePool", n->pool ? n->pool->np->m.name : NULL);
-    report_text(o, "instanceType", fleet_label(snap, n, L_INSTANCE_TYPE));
-    report_text(o, "zone", fleet_label(snap, n, L_ZONE));
-    report_text(o, "capacityType", fleet_label(snap, n, L_CAPACITY_TYPE));
-    put_price(d, o, "pricePerHour", out->price_pusd_h, disrupt_out_estimated(d, out));
+    report_text(o, "nodeClaim", n->claim->m.name);
+    report_text(o, "nodePool", n->pool->np->m.name);
+    put_label(d, o, "instanceType", n, L_INSTANCE_TYPE);
+    put_label(d, o, "zone", n, L_ZONE);
+    put_label(d, o, "capacityType", n, L_CAPACITY_TYPE);
+    put_money(d, o, "pricePerHour", out->price_pusd_h);
     report_int(o, "podsMoved", out->pods_moved);
-    report_text(o, "drift", out->drift);
     return o;
+}
+
+static json_t *zones_json(const struct disrupt *d, const struct step_in *in)
+{
+    const struct catalog *c = in->pool->catalog;
+    json_t *list = json_array();
+    for (uint32_t z = 0; z < catalog_n_zones(c); z++) {
+        if (in->claim.offer.zones >> z & 1) {
+            (void)json_array_append_new(list,
+                                        json_string(sym_str(d->s->w.syms, catalog_zone(c, z))));
+        }
+    }
+    return list;
 }
 
 static json_t *in_json(const struct disrupt *d, const struct step_in *in)
@@ -118,7 +134,8 @@ static json_t *in_json(const struct disrupt *d, const struct step_in *in)
     json_t *o = json_object();
     report_text(o, "nodePool", in->pool->np->m.name);
     report_claim_lists(o, d->s->w.syms, &in->claim);
-    put_price(d, o, "pricePerHour", in->price_pusd_h, disrupt_in_estimated(d, in));
+    report_put(o, "zones", zones_json(d, in));
+    put_money(d, o, "pricePerHour", in->price_pusd_h);
     return o;
 }
 
@@ -171,7 +188,7 @@ json_t *disrupt_action_json(const struct disrupt *d, const struct consolidate_st
     report_put(o, "nodesOut", out);
     report_put(o, "nodesIn", in);
     report_put(o, "moves", moves_json(d, step));
-    put_price(d, o, "savingsPerHour", step->saving_pusd_h, disrupt_step_estimated(d, step));
+    put_money(d, o, "savingsPerHour", step->saving_pusd_h);
     put_held(step, o);
     if (d->s->money) { /* dollars per hour and unit of disruption */
         report_text(o, "score", money_exact(step->score * (PUSD_PER_USD / 1000000), text));

@@ -57,18 +57,38 @@ static const char *waiting(const struct disrupt *d, const struct reason *r)
                         screen_clock(a, r->until_ns, now));
 }
 
-static const char *money_reason(struct arena *a, const struct reason *r)
+/* The pool stands in text. */
+static const char *budget_text(const struct disrupt *d, const struct reason *r)
 {
+    struct arena *a = &d->s->a;
+    const char *of = r->text ? arena_printf(a, " of nodepool %s", r->text) : "";
+    if (r->limit == 0) {
+        return arena_printf(a, "no node%s may go now%s%s", of, r->until_ns ? ", opens at " : "",
+                            r->until_ns ? screen_clock(a, r->until_ns, d->s->w.now_ns) : "");
+    }
+    return arena_printf(a, "%lld of %lld nodes that may go%s in use", (long long)r->count,
+                        (long long)r->limit,
+                        r->text ? arena_printf(a, " in nodepool %s", r->text) : "");
+}
+
+static const char *money_reason(const struct disrupt *d, const struct reason *r)
+{
+    struct arena *a = &d->s->a;
+    bool about_money = r->code == REASON_NotCheaper || r->code == REASON_TooSmallSaving;
+    if (about_money && !d->s->money) {
+        return NULL;
+    }
     switch (r->code) {
     case REASON_Budget:
-        return arena_printf(a, "%lld of %lld in use", (long long)r->count, (long long)r->limit);
+        return budget_text(d, r);
     case REASON_SpotToSpot:
         return r->limit ? arena_printf(a, "%lld cheaper spot types, %lld are needed",
                                        (long long)r->count, (long long)r->limit)
                         : NULL;
     case REASON_NotCheaper:
         return r->limit > 0 && r->count > 0
-                   ? arena_printf(a, "the cheapest replacement costs %s, it costs %s",
+                   ? arena_printf(a,
+                                  "no cheaper way: the cheapest replacement costs %s, the node %s",
                                   money(a, r->count), money(a, r->limit))
                    : NULL;
     case REASON_TooSmallSaving:
@@ -96,11 +116,11 @@ const char *disrupt_reason(const struct disrupt *d, const struct reason *r)
 {
     const char *text = r->object ? pod_reason(&d->s->a, r) : NULL;
     text = text || r->code != REASON_Waiting ? text : waiting(d, r);
-    text = text ? text : money_reason(&d->s->a, r);
+    text = text ? text : money_reason(d, r);
     text = text ? text : fit_reason(d, r);
     if (!text && r->text &&
-        (r->code == REASON_Policy || r->code == REASON_ApprovalPending ||
-         r->code == REASON_Denied)) {
+        (r->code == REASON_Policy || r->code == REASON_Held || r->code == REASON_Denied ||
+         r->code == REASON_ApprovalPending)) {
         return r->text; /* says it all */
     }
     return text ? text : report_reason(&d->s->a, d->s, r);

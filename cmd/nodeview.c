@@ -23,6 +23,11 @@ const struct snapshot_node *nodeview_find(const struct session *s, enum kube_kin
     return NULL;
 }
 
+bool nodeview_managed(const struct nodeview *v)
+{
+    return fleet_managed(v->n);
+}
+
 /* ---- how it came ----------------------------------------------------------------------------- */
 
 static struct nodeview_step step_of(const struct snapshot_node *n, const char *type, bool there)

@@ -54,6 +54,8 @@ void nodeview_build(const struct disrupt *d, const struct snapshot_node *n, stru
 const struct snapshot_node *nodeview_find(const struct session *s, enum kube_kind kind,
                                           const char *name);
 
+/* A NodePool's, or a NodeClaim by itself. */
+bool nodeview_managed(const struct nodeview *v);
 /* What stands behind a gate: why it fails, or by how much it passes; "" if there is nothing. */
 const char *nodeview_gate_text(const struct nodeview *v, enum candidate_gate_id id);
 

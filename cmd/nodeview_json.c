@@ -71,7 +71,7 @@ static void put_identity(const struct nodeview *v, json_t *o)
     report_text(o, "instanceType", fleet_label(snap, n, L_INSTANCE_TYPE));
     report_text(o, "zone", fleet_label(snap, n, L_ZONE));
     report_text(o, "capacityType", fleet_label(snap, n, L_CAPACITY_TYPE));
-    if (v->s->money) {
+    if (v->s->money && nodeview_managed(v)) {
         report_money(o, "pricePerHour", v->price_pusd_h);
         if (v->estimated) {
             report_put(o, "estimated", json_true());
@@ -98,7 +98,9 @@ json_t *nodeview_json(const struct nodeview *v)
     json_t *o = json_object(), *verdict = json_object();
     put_identity(v, o);
     put_amounts(v, o);
-    report_put(o, "lifecycle", lifecycle(v));
+    if (nodeview_managed(v)) {
+        report_put(o, "lifecycle", lifecycle(v));
+    }
     report_text(verdict, "code", v->code);
     report_text(verdict, "message", v->message);
     report_put(o, "verdict", verdict);

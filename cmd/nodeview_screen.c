@@ -37,7 +37,7 @@ static void put_head(const struct nodeview *v, struct buf *out)
         buf_printf(out, GAP "%s%s%s", text_safe(a, disrupt_type_text(v->d, n)), zone ? " " : "",
                    zone ? text_safe(a, zone) : "");
     }
-    if (v->s->money) {
+    if (v->s->money && nodeview_managed(v)) {
         buf_printf(out, GAP "%s", screen_hour(a, v->price_pusd_h, v->estimated, ""));
     }
     if (since) {
@@ -334,8 +334,10 @@ void nodeview_screen(const struct nodeview *v, bool wide, struct buf *out)
     put_head(v, out);
     put_verdict(v, out);
     buf_putc(out, '\n');
-    put_origin(v, out);
-    put_state(v, out);
+    if (nodeview_managed(v)) {
+        put_origin(v, out);
+        put_state(v, out);
+    }
     put_contents(v, out);
     put_gates(v, wide, out);
     put_pods(v, wide, out);

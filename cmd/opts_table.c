@@ -111,7 +111,7 @@ GROUP(opts_what_if, "What if", what_if);
 
 static const struct opt consolidate[] = {
     {"dry-run", 0, OPT_CHOICE, AT(dry_run), NULL, "client|server|none",
-     "Only show what would be done; nothing else is offered"},
+     "Only show the plan: needed"},
     {"nodepool", 0, OPT_TEXTS, AT(nodepools), "NAME", NULL,
      "Only nodes of this NodePool may leave, may be repeated"},
     {"selector", 'l', OPT_TEXT, AT(selector), "LABELS", NULL, "Only nodes with these labels"},
