@@ -6,6 +6,8 @@ ec2_start
 agent_start agent
 agent_ready agent
 workload
+# The agent lets all of them be, so that the plan stands still.
+kubectl patch nodepool default --type merge -p '{"spec": {"disruption": {"budgets": [{"nodes": "0"}]}}}' >/dev/null
 scale 12
 expect 30 "running pods" 12 running
 scale 30
@@ -26,6 +28,7 @@ equal "nodes told about" "$nodes" "$(ask 'len(set([o["node"] for a in p["actions
 equal "nodes in the summary" "$nodes" "$(ask 'p["summary"]["nodes"]')"
 equal "an action" True "$(ask 'len(p["actions"]) > 0')"
 equal "money saved" True "$(ask 'float(p["summary"]["savingsPerHour"]) > 0')"
+equal "what holds it" Budget "$(ask '" ".join(sorted(set(c for a in p["actions"] for c in a["heldBy"])))')"
 equal "incomplete" False "$(ask 'p["incomplete"]')"
 out=$(ask 'p["actions"][0]["nodesOut"][0]["node"]')
 digest=$(ask 'p["digest"]')
