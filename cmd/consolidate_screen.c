@@ -137,16 +137,35 @@ static void money_cells(const struct screen *x, struct table *t, const struct co
     table_cell(t, arena_strdup(x->a, money_hour(s->score * (PUSD_PER_USD / 1000000), text)));
 }
 
-/* One line of an action: its i-th node that leaves beside its i-th new one. */
-static void action_row(const struct screen *x, struct table *t, const struct consolidate_step *s,
-                       uint32_t i)
+/* What comes in, line by line. */
+static const char **in_lines(const struct screen *x, const struct consolidate_step *s,
+                             uint32_t *ret_n)
 {
-    bool first = i == 0, out = i < s->n_out, in = i < s->n_in;
+    const char **v = ARENA_NEW_N(x->a, const char *, 2 * s->n_in + 1);
+    *ret_n = 0;
+    for (uint32_t i = 0; i < s->n_in; i++) {
+        const char *others = disrupt_in_others(x->v->d, &s->in[i]);
+        v[(*ret_n)++] = disrupt_in_text(x->v->d, &s->in[i]);
+        if (others) {
+            v[(*ret_n)++] = others;
+        }
+    }
+    if (*ret_n == 0) {
+        v[(*ret_n)++] = "-";
+    }
+    return v;
+}
+
+/* One line of an action: its i-th node that leaves beside the i-th line of what comes. */
+static void action_row(const struct screen *x, struct table *t, const struct consolidate_step *s,
+                       uint32_t i, const char *in)
+{
+    bool first = i == 0, out = i < s->n_out;
     table_cell(t, first ? arena_printf(x->a, "%u", s->id) : BLANK);
     table_cell(t, first ? consolidate_kind_name(s->kind) : BLANK);
     table_cell(t, out ? report_node(x->a, s->out[i].node) : BLANK);
     table_cell(t, out ? disrupt_type_text(x->v->d, s->out[i].node) : BLANK);
-    table_cell(t, in ? disrupt_in_text(x->v->d, &s->in[i]) : first ? "-" : BLANK);
+    table_cell(t, in);
     table_cell(t, first ? arena_printf(x->a, "%u", s->n_moves) : BLANK);
     if (x->v->s->money && first) {
         money_cells(x, t, s);
@@ -159,6 +178,15 @@ static void action_row(const struct screen *x, struct table *t, const struct con
     table_cell(t, first ? held_codes(x, s) : BLANK);
 }
 
+static void action_rows(const struct screen *x, struct table *t, const struct consolidate_step *s)
+{
+    uint32_t n;
+    const char **in = in_lines(x, s, &n);
+    for (uint32_t i = 0; i < s->n_out || i < n; i++) {
+        action_row(x, t, s, i, i < n ? in[i] : BLANK);
+    }
+}
+
 static void put_actions(const struct screen *x, struct buf *out)
 {
     struct table_column shown[ARRAY_LEN(columns)];
@@ -168,10 +196,7 @@ static void put_actions(const struct screen *x, struct buf *out)
     }
     table_init(&t, x->a, shown, columns_of(x, shown));
     for (uint32_t i = 0; i < x->p->n_steps; i++) {
-        const struct consolidate_step *s = &x->p->steps[i];
-        for (uint32_t k = 0; k < s->n_out || k < s->n_in; k++) {
-            action_row(x, &t, s, k);
-        }
+        action_rows(x, &t, &x->p->steps[i]);
     }
     buf_putc(out, '\n');
     table_write(&t, x->term, !x->v->s->c->o->no_headers, x->wide, out);

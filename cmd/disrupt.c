@@ -247,6 +247,9 @@ static int read_options(struct disrupt *d, unsigned reasons, struct consolidate_
     ret->min_node_life_ns = o->min_node_life_ns;
     ret->return_to_weight = o->return_to_weight;
     ret->ignore_budgets = o->ignore_budgets;
+    if (o->spot_min_types > 0 && o->spot_min_types <= CATALOG_MAX_TYPES) {
+        ret->spot_min_types = (uint32_t)o->spot_min_types;
+    }
     ret->max_steps = o->max_actions > UINT32_MAX ? UINT32_MAX : (uint32_t)o->max_actions;
     if (o->selector && labelsel_parse(&d->s->a, o->selector, &d->selector, reterr) != 0) {
         return -1;

@@ -71,8 +71,10 @@ void disrupt_preferences(const struct disrupt *d, const struct consolidate_step 
 
 /* The reason in words, with names. */
 const char *disrupt_reason(const struct disrupt *d, const struct reason *r);
-/* "1 x m6i.xlarge spot (or 21 other types)" */
+/* "1 x m6i.xlarge spot" */
 const char *disrupt_in_text(const struct disrupt *d, const struct step_in *in);
+/* "(or 21 other types)", NULL if there is no other. */
+const char *disrupt_in_others(const struct disrupt *d, const struct step_in *in);
 /* "m6i.xlarge od" */
 const char *disrupt_type_text(const struct disrupt *d, const struct snapshot_node *n);
 /* Where a pod goes: a node's name or "new-0". */

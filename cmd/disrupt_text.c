@@ -82,9 +82,12 @@ static const char *money_reason(const struct disrupt *d, const struct reason *r)
     case REASON_Budget:
         return budget_text(d, r);
     case REASON_SpotToSpot:
-        return r->limit ? arena_printf(a, "%lld cheaper spot types, %lld are needed",
+        return r->limit ? arena_printf(a,
+                                       "%lld cheaper spot types would do, %lld are needed: widen "
+                                       "the pool's requirements",
                                        (long long)r->count, (long long)r->limit)
-                        : NULL;
+                        : "spot is replaced by spot only with the feature gate "
+                          "SpotToSpotConsolidation";
     case REASON_NotCheaper:
         return r->limit > 0 && r->count > 0
                    ? arena_printf(a,
@@ -149,13 +152,15 @@ static const char *first_captype(const struct sched_claim *c)
 const char *disrupt_in_text(const struct disrupt *d, const struct step_in *in)
 {
     const struct sched_claim *c = &in->claim;
-    uint32_t types = c->n_types > REPORT_TYPES_MAX ? REPORT_TYPES_MAX : c->n_types;
     const char *first =
-        types ? sym_str(d->s->w.syms, catalog_type_name(c->pool->catalog, c->types[0])) : "?";
-    struct arena *a = &d->s->a;
-    return types > 1 ? arena_printf(a, "1 x %s %s (or %u other%s)", first, first_captype(c),
-                                    types - 1, types == 2 ? "" : "s")
-                     : arena_printf(a, "1 x %s %s", first, first_captype(c));
+        c->n_types ? sym_str(d->s->w.syms, catalog_type_name(c->pool->catalog, c->types[0])) : "?";
+    return arena_printf(&d->s->a, "1 x %s %s", first, first_captype(c));
+}
+
+const char *disrupt_in_others(const struct disrupt *d, const struct step_in *in)
+{
+    uint32_t n = in->claim.n_types > REPORT_TYPES_MAX ? REPORT_TYPES_MAX : in->claim.n_types;
+    return n > 1 ? arena_printf(&d->s->a, "(or %u other type%s)", n - 1, n == 2 ? "" : "s") : NULL;
 }
 
 const char *disrupt_to(const struct disrupt *d, const struct step_move *m)

@@ -91,7 +91,9 @@ static const char *new_node(const struct nodeview *v)
 {
     const struct consolidate_step *s = v->step;
     if (s->n_in == 1) {
-        return disrupt_in_text(v->d, &s->in[0]);
+        const char *others = disrupt_in_others(v->d, &s->in[0]);
+        return arena_printf(&v->s->a, "%s%s%s", disrupt_in_text(v->d, &s->in[0]), others ? " " : "",
+                            others ? others : "");
     }
     return screen_count(&v->s->a, s->n_in, "new node");
 }

@@ -90,6 +90,7 @@ struct cmd_opts {
     const char *feature_gates, *preference_policy, *min_values_policy;
     const char *approval, *placement, *budget_timezone, *min_saving, *rebalance, *expiration;
     const char *repair_threshold, *max_share;
+    int64_t spot_min_types; /* 0 = the core's */
     bool return_to_weight;
     int64_t min_node_life_ns, ignore_short_pods_ns, expiration_max_delay_ns;
     int64_t registration_timeout_ns;

@@ -95,6 +95,8 @@ static const struct opt decision[] = {
      "As karp.dev/registration-timeout"},
     {"repair-threshold", 0, OPT_TEXT, AT(repair_threshold), "SHARE", NULL,
      "As karp.dev/repair-threshold"},
+    {"spot-min-types", 0, OPT_COUNT, AT(spot_min_types), "N", NULL,
+     "Cheaper types that spot is replaced by spot for (15)"},
     {"max-share", 0, OPT_TEXT, AT(max_share), "SHARE", NULL, "As karp.dev/max-share"},
 };
 GROUP(opts_decision, "Decisions", decision);
