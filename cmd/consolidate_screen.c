@@ -13,7 +13,8 @@
 #define TEXT_MAX_BYTES 8192u
 #define MOVES_INDENT 7u
 #define SINGLES_SHOWN 5u
-#define NODES_NAMED 3u /* of one cause */
+#define ACTIONS_SHOWN 50u /* without -o wide */
+#define NODES_NAMED 3u    /* of one cause */
 #define CODE_WIDTH 16u
 #define BLANK " " /* a cell that says nothing */
 
@@ -195,11 +196,15 @@ static void put_actions(const struct screen *x, struct buf *out)
         return;
     }
     table_init(&t, x->a, shown, columns_of(x, shown));
-    for (uint32_t i = 0; i < x->p->n_steps; i++) {
+    uint32_t shown_n = !x->wide && x->p->n_steps > ACTIONS_SHOWN ? ACTIONS_SHOWN : x->p->n_steps;
+    for (uint32_t i = 0; i < shown_n; i++) {
         action_rows(x, &t, &x->p->steps[i]);
     }
     buf_putc(out, '\n');
     table_write(&t, x->term, !x->v->s->c->o->no_headers, x->wide, out);
+    if (shown_n < x->p->n_steps) {
+        buf_printf(out, "and %u more" GAP "(-o wide lists them)\n", x->p->n_steps - shown_n);
+    }
     if (x->p->cut_short) {
         buf_puts(out, "There may be more (--max-actions).\n");
     }
