@@ -204,6 +204,7 @@ void replay(struct consolidate *c);
 
 void verdict_budgets(struct consolidate *c);
 void verdict_all(struct consolidate *c);
+void verdict_digests(struct consolidate *c);
 int verdict_gate_of(enum reason_code code);
 
 #endif
