@@ -66,9 +66,8 @@ static const char *budget_text(const struct disrupt *d, const struct reason *r)
         return arena_printf(a, "no node%s may go now%s%s", of, r->until_ns ? ", opens at " : "",
                             r->until_ns ? screen_clock(a, r->until_ns, d->s->w.now_ns) : "");
     }
-    return arena_printf(a, "%lld of %lld nodes that may go%s in use", (long long)r->count,
-                        (long long)r->limit,
-                        r->text ? arena_printf(a, " in nodepool %s", r->text) : "");
+    return arena_printf(a, "%lld%s may go at once, %lld taken", (long long)r->limit, of,
+                        (long long)r->count);
 }
 
 static const char *money_reason(const struct disrupt *d, const struct reason *r)

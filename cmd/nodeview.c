@@ -56,11 +56,30 @@ static void read_steps(struct nodeview *v)
 
 /* ---- what is on it --------------------------------------------------------------------------- */
 
-static const struct step_move *move_of(const struct nodeview *v, const struct pod *p)
+static const char *planned(const struct nodeview *v, const struct pod *p)
 {
     for (uint32_t i = 0; v->step && i < v->step->n_moves; i++) {
         if (v->step->moves[i].pod == p) {
-            return &v->step->moves[i];
+            return disrupt_to(v->d, &v->step->moves[i]);
+        }
+    }
+    return NULL;
+}
+
+/* A leaving node's pods have their next place in the decision about pods. */
+static const char *next_place(const struct nodeview *v, const struct pod *p)
+{
+    const struct sched_result *r = v->s->d.result;
+    for (uint32_t i = 0; i < r->n_existing; i++) {
+        if (r->existing[i].pod == p) {
+            return report_node(&v->s->a, r->existing[i].node);
+        }
+    }
+    for (uint32_t i = 0; i < r->n_claims; i++) {
+        for (uint32_t k = 0; k < r->claims[i].n_pods; k++) {
+            if (r->claims[i].pods[k] == p) {
+                return arena_printf(&v->s->a, "new-%u", i);
+            }
         }
     }
     return NULL;
@@ -78,7 +97,8 @@ static void read_pods(struct nodeview *v)
             continue;
         }
         ARENA_GROW(&v->s->a, pods, v->n_pods, cap);
-        pods[v->n_pods++] = (struct nodeview_pod){p, consolidate_pod(v->d->pass, p), move_of(v, p)};
+        pods[v->n_pods++] = (struct nodeview_pod){p, consolidate_pod(v->d->pass, p),
+                                                  v->n->leaving ? next_place(v, p) : planned(v, p)};
         v->daemons += p->owner == POWNER_DAEMONSET;
         v->statics += p->owner == POWNER_NODE;
     }
@@ -173,7 +193,8 @@ static const char *margin(const struct nodeview *v, const struct reason *r)
                                   screen_age(a, r->until_ns - r->since_ns))
                    : "";
     case REASON_Budget:
-        return arena_printf(a, "%lld of %lld in use", (long long)r->count, (long long)r->limit);
+        return arena_printf(a, "%lld may go at once, %lld taken", (long long)r->limit,
+                            (long long)r->count);
     default:
         return "";
     }

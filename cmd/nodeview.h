@@ -26,8 +26,8 @@ struct nodeview_step {
 /* A pod that is bound to it. */
 struct nodeview_pod {
     const struct pod *pod;
-    struct reason held;           /* REASON_NONE: it may be evicted */
-    const struct step_move *move; /* where the plan takes it, or NULL */
+    struct reason held; /* REASON_NONE: it may be evicted */
+    const char *goes;   /* where the plan takes it, or where it goes with its leaving node; NULL */
 };
 
 struct nodeview {

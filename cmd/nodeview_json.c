@@ -53,7 +53,7 @@ static json_t *pods(const struct nodeview *v)
         report_put(o, "evictable", json_boolean(free));
         report_text(o, "code", free ? NULL : reason_name(p->held.code));
         report_text(o, "message", free ? NULL : disrupt_reason(v->d, &p->held));
-        report_text(o, "wouldGoTo", p->move ? disrupt_to(v->d, p->move) : NULL);
+        report_text(o, "wouldGoTo", p->goes);
         (void)json_array_append_new(list, o);
     }
     return list;

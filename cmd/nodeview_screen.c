@@ -37,7 +37,7 @@ static void put_head(const struct nodeview *v, struct buf *out)
         buf_printf(out, GAP "%s%s%s", text_safe(a, disrupt_type_text(v->d, n)), zone ? " " : "",
                    zone ? text_safe(a, zone) : "");
     }
-    if (v->s->money && nodeview_managed(v)) {
+    if (v->s->money && nodeview_managed(v) && v->n->launched) {
         buf_printf(out, GAP "%s", screen_hour(a, v->price_pusd_h, v->estimated, ""));
     }
     if (since) {
@@ -54,9 +54,9 @@ static void put_verdict(const struct nodeview *v, struct buf *out)
     buf_puts(out, "  ");
     screen_wrap(&v->s->c->term, a, VERDICT_INDENT,
                 arena_printf(a, "%s%s (%s).",
-                             goes         ? "Could leave: "
-                             : v->verdict ? "Stays: "
-                                          : "",
+                             goes                           ? "Could leave: "
+                             : v->verdict && !v->n->leaving ? "Stays: "
+                                                            : "",
                              v->message, v->code),
                 out);
     buf_putc(out, '\n');
@@ -251,12 +251,12 @@ static void put_gates(const struct nodeview *v, bool wide, struct buf *out)
 
 /* ---- pods ------------------------------------------------------------------------------------ */
 
-static const char *goes_to(const struct nodeview *v, const struct nodeview_pod *p)
+static const char *goes_to(const struct nodeview_pod *p)
 {
-    if (p->held.code != REASON_NONE) {
-        return reason_name(p->held.code);
+    if (p->goes) {
+        return str_starts(p->goes, "new-") ? "new node" : p->goes;
     }
-    return !p->move ? "-" : p->move->to ? report_node(&v->s->a, p->move->to) : "new node";
+    return p->held.code != REASON_NONE ? reason_name(p->held.code) : "-";
 }
 
 static bool moves_at_all(const struct nodeview_pod *p)
@@ -274,7 +274,7 @@ static void put_pod(const struct nodeview *v, struct table *t, const struct node
     one.v[RES_MEMORY] = p->pod->cls->requests.v[RES_MEMORY];
     table_cell(t, report_resources_line(a, v->s->w.syms, &one, false));
     table_cell(t, *owner ? owner : "-");
-    table_cell_color(t, p->held.code != REASON_NONE ? COLOR_YELLOW : COLOR_NONE, goes_to(v, p));
+    table_cell_color(t, p->held.code != REASON_NONE ? COLOR_YELLOW : COLOR_NONE, goes_to(p));
 }
 
 static void put_pods(const struct nodeview *v, bool wide, struct buf *out)
@@ -287,7 +287,7 @@ static void put_pods(const struct nodeview *v, bool wide, struct buf *out)
     struct table t;
     uint32_t n = 0, left_out = 0;
     memcpy(shown, columns, sizeof(shown));
-    shown[3].head = v->step ? "WOULD GO TO" : "HELD BY";
+    shown[3].head = v->n->leaving ? "GOES TO" : v->step ? "WOULD GO TO" : "HELD BY";
     table_init(&t, &v->s->a, shown, ARRAY_LEN(shown));
     for (uint32_t i = 0; i < v->n_pods; i++) {
         if (!moves_at_all(&v->pods[i])) {
