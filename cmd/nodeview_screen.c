@@ -1,7 +1,6 @@
 /* nodeview_screen.c - the screen of `explain node`. */
 #include "nodeview.h"
 
-#include "common/base/clock.h"
 #include "common/base/str.h"
 #include "common/core/labels.h"
 #include "fleet.h"
