@@ -92,7 +92,8 @@ int32_t budget_ever(const struct nodepool *np, enum disruption_reason reason, in
     return ret;
 }
 
-/* ---- when it changes --------------------------------------------------------------------------- */
+/* ---- when it changes ---------------------------------------------------------------------------
+ */
 
 #define BOUNDARIES_MAX 1000 /* looked at for one answer */
 
@@ -103,8 +104,8 @@ static int64_t next_boundary(const struct nodepool *np, int64_t t)
     for (uint32_t i = 0; i < np->n_budgets; i++) {
         const struct budget *b = &np->budgets[i];
         struct cron cron;
-        if (b->schedule == NULL || b->duration_ns <= 0 ||
-            b->duration_ns > BUDGET_HORIZON_NS * 60 || cron_parse(b->schedule, &cron, NULL) != 0) {
+        if (b->schedule == NULL || b->duration_ns <= 0 || b->duration_ns > BUDGET_HORIZON_NS * 60 ||
+            cron_parse(b->schedule, &cron, NULL) != 0) {
             continue;
         }
         int64_t opens = cron_next(&cron, t), hit = cron_next(&cron, t - b->duration_ns);

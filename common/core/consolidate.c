@@ -21,7 +21,8 @@ const char *consolidate_kind_name(enum step_kind k)
     return names[k];
 }
 
-/* ---- who may go -------------------------------------------------------------------------------- */
+/* ---- who may go --------------------------------------------------------------------------------
+ */
 
 static int cmp_cand(const void *x, const void *y)
 {
@@ -210,10 +211,12 @@ struct consolidate *consolidate_begin(struct arena *a, const struct snapshot *s,
     begin_workloads(c);
     verdict_budgets(c);
     c->s = whatif_begin(a, s, &o->sched, c->moving, c->n_moving);
+    price_rates(c);
     return c;
 }
 
-/* ---- after pending pods have their places ------------------------------------------------------ */
+/* ---- after pending pods have their places ------------------------------------------------------
+ */
 
 static void block(struct cand *x, struct reason why)
 {
@@ -226,8 +229,7 @@ static void begin_nominated(struct consolidate *c)
     for (uint32_t i = 0; i < c->s->result.n_existing; i++) {
         const struct sched_placement *p = &c->s->existing[i];
         struct cand *x = c->of_node[p->node - c->snap->nodes];
-        if (x == NULL || (!x->candidate &&
-                          verdict_gate_of(x->why.code) <= (int)GATE_Nominated)) {
+        if (x == NULL || (!x->candidate && verdict_gate_of(x->why.code) <= (int)GATE_Nominated)) {
             continue;
         }
         struct reason r = {.code = REASON_Nominated, .short_of = {.res = RES_FIXED}};
@@ -369,28 +371,27 @@ static void begin_search(struct consolidate *c)
     c->g.nodes = ARENA_NEW_N(c->a, struct grown, c->n_sets);
     c->g.refused = ARENA_NEW_N(c->a, uint8_t, c->n_kinds);
     c->g.failed = ARENA_NEW_N(c->a, int64_t, c->n_kinds);
-    whatif_start(c->s, c->ranks);
+    c->fresh = arena_memdup(c->a, c->cands, c->n_cands * sizeof(*c->cands));
 }
 
-/* An empty node goes without anybody being asked. */
-static bool search_empty(struct consolidate *c)
-{
-    for (; c->at < c->n_cands; c->at++) {
-        struct cand *x = &c->cands[c->at];
-        if (x->candidate && x->reason == DISRUPT_EMPTY) {
-            struct worth w = {.ok = true, .out = x->price != PRICE_UNKNOWN ? x->price : 0};
-            whatif_begin_trial(c->s, 0);
-            (void)whatif_leave(c->s, x->node, NULL, 0);
-            keep_step(c, &x, 1, STEP_EMPTY, DISRUPT_EMPTY, &w);
-            c->at++;
-            c->units++;
-            return true;
-        }
-    }
-    return false;
-}
+/* ---- step --------------------------------------------------------------------------------------
+ */
 
-/* ---- step -------------------------------------------------------------------------------------- */
+/*
+ * Orders of searching. Nodes that can simply go are looked for first: that is the best in most
+ * clusters. Where nodes are dearer than they need be (on-demand with spot at hand), filling them up
+ * is not; then sets, or sets and single nodes, are replaced first, without filling any. The best
+ * plan is taken, of equal ones the first.
+ */
+#define REST PHASE_SHOW, PHASE_DELETE, PHASE_ALONE, PHASE_REPLACE, PHASE_STAYS, PHASE_END
+static const enum phase orders[][14] = {
+    {PHASE_SETTLE, PHASE_EMPTY, PHASE_DRIFT, PHASE_DELETE, PHASE_ALONE, PHASE_SEED, PHASE_REPLACE,
+     PHASE_STAYS, PHASE_END},
+    {PHASE_SETTLE, PHASE_EMPTY, PHASE_DRIFT, PHASE_HIDE, PHASE_ALONE, PHASE_SEED, REST},
+    {PHASE_SETTLE, PHASE_EMPTY, PHASE_DRIFT, PHASE_HIDE, PHASE_ALONE, PHASE_SEED, PHASE_REPLACE,
+     REST},
+};
+#undef REST
 
 static uint64_t spent(const struct consolidate *c)
 {
@@ -399,15 +400,59 @@ static uint64_t spent(const struct consolidate *c)
 
 static void next_phase(struct consolidate *c)
 {
-    c->phase++;
+    c->phase = orders[c->try][++c->step];
     c->at = 0;
-    if (c->phase == PHASE_GROW) {
-        c->phase++; /* grows only from a seed */
+}
+
+static void hide(struct consolidate *c, bool hidden)
+{
+    for (uint32_t i = 0; i < c->n_ratio; i++) {
+        if (c->ratio[i]->step == NO_STEP) {
+            whatif_hide(c->s, c->ratio[i]->node, hidden);
+        }
     }
+}
+
+static int64_t saving_of(const struct consolidate *c)
+{
+    int64_t ret = 0;
+    for (uint32_t i = 0; i < c->n_found; i++) {
+        ret += c->found[i].out.saving_pusd_h;
+    }
+    return ret;
+}
+
+/* Keeps the better of this search and those before. */
+static void compare(struct consolidate *c)
+{
+    int64_t saving = saving_of(c);
+    if (c->try == 0 || saving > c->best.saving) {
+        c->best = (struct attempt){c->found, c->n_found, NULL, saving};
+        c->best.cands = arena_memdup(c->a, c->cands, c->n_cands * sizeof(*c->cands));
+    }
+}
+
+static void begin_again(struct consolidate *c)
+{
+    c->found = NULL;
+    c->n_found = c->cap_found = 0;
+    memcpy(c->cands, c->fresh, c->n_cands * sizeof(*c->cands));
+    memset(c->g.failed, 0, c->n_kinds * sizeof(*c->g.failed));
+    whatif_end(c->s);
+    c->units = spent(c);
+    c->s = whatif_begin(c->a, c->snap, &c->opt.sched, c->moving, c->n_moving);
+    c->try++;
+    c->step = 0;
+    c->phase = PHASE_SETTLE;
 }
 
 static void finish(struct consolidate *c)
 {
+    c->found = c->best.found;
+    c->n_found = c->best.n_found;
+    if (c->n_cands > 0) {
+        memcpy(c->cands, c->best.cands, c->n_cands * sizeof(*c->cands));
+    }
     c->result.work_units = spent(c);
     replay(c);
     verdict_all(c);
@@ -415,42 +460,66 @@ static void finish(struct consolidate *c)
     c->phase = PHASE_DONE;
 }
 
-static void advance(struct consolidate *c)
+/* Is so little left to be saved that another order of searching is not worth it? */
+static bool enough(const struct consolidate *c)
 {
-    bool more = true;
+    int64_t most = price_most(c);
+    return c->try + 1 >= ARRAY_LEN(orders) || c->n_ratio < 2 || c->result.truncated ||
+           c->best.saving >= most - most / 20;
+}
+
+static bool search(struct consolidate *c)
+{
     switch (c->phase) {
-    case PHASE_SETTLE:
-        break;
     case PHASE_EMPTY:
-        more = search_empty(c);
-        break;
+        return search_empty(c);
     case PHASE_DRIFT:
-        more = search_drift(c);
-        break;
+        return search_drift(c);
     case PHASE_DELETE:
-        more = search_delete(c);
-        break;
+        return search_delete(c);
     case PHASE_ALONE:
-        more = search_alone(c);
-        break;
+        return search_alone(c);
     case PHASE_SEED:
-        more = search_seed(c);
-        break;
+        return search_seed(c);
     case PHASE_GROW:
-        more = search_grow(c);
-        break;
+        return search_grow(c);
     case PHASE_REPLACE:
-        more = search_replace(c);
-        break;
-    case PHASE_REPLAY:
-        finish(c);
-        break;
+        return search_replace(c);
+    case PHASE_STAYS:
+        return search_stays(c);
+    case PHASE_HIDE:
+    case PHASE_SHOW:
+        hide(c, c->phase == PHASE_HIDE);
+        return false;
+    case PHASE_SETTLE:
+    case PHASE_END:
     case PHASE_DONE:
         break;
     }
-    if (!more) {
-        next_phase(c);
+    return false;
+}
+
+/* Work units are over: the search ends with what it has. */
+static void truncate_search(struct consolidate *c)
+{
+    c->result.truncated = true;
+    if (c->phase == PHASE_GROW) {
+        whatif_undo(c->s, &c->g.start);
     }
+    c->phase = PHASE_END;
+}
+
+static bool settle(struct consolidate *c, uint64_t units)
+{
+    if (!whatif_settle(c->s, units)) {
+        return false;
+    }
+    if (c->try == 0) {
+        begin_search(c);
+    }
+    whatif_start(c->s, c->ranks);
+    next_phase(c);
+    return true;
 }
 
 bool consolidate_step(struct consolidate *c, uint64_t units)
@@ -459,19 +528,20 @@ bool consolidate_step(struct consolidate *c, uint64_t units)
         uint64_t before = spent(c);
         bool over = (c->opt.max_units != 0 && before >= c->opt.max_units) || arena_over(c->a);
         if (c->phase == PHASE_SETTLE) {
-            if (!whatif_settle(c->s, units)) {
+            if (!settle(c, units)) {
                 return false;
             }
-            begin_search(c);
-            next_phase(c);
-        } else if (over && c->phase < PHASE_REPLAY) {
-            c->result.truncated = true;
-            if (c->phase == PHASE_GROW) {
-                whatif_undo(c->s, &c->g.start);
+        } else if (c->phase == PHASE_END) {
+            compare(c);
+            if (enough(c)) {
+                finish(c);
+            } else {
+                begin_again(c);
             }
-            c->phase = PHASE_REPLAY;
-        } else {
-            advance(c);
+        } else if (over) {
+            truncate_search(c);
+        } else if (!search(c)) {
+            next_phase(c);
         }
         uint64_t used = spent(c) - before + 1;
         units -= used < units ? used : units;

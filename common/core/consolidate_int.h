@@ -17,6 +17,8 @@
 /* New claims of one set, and sets around one seed that fail before the next seed is taken. */
 #define CONSOLIDATE_MAX_NEW 4
 #define CONSOLIDATE_MAX_MISSES 64
+/* Proportions of cpu and memory for which a lower bound of prices is known. */
+#define CONSOLIDATE_MIXES 8
 /* Less is no saving but the rounding of prices. */
 #define CONSOLIDATE_LEAST_PUSD_H INT64_C(1000000)
 
@@ -28,17 +30,19 @@ struct cand {
     enum disruption_reason reason;
     bool candidate; /* passes the gates that one node decides */
     struct drift drift;
-    int64_t price; /* PRICE_UNKNOWN */
-    int type;      /* in its pool's catalog, -1 */
+    int64_t price;           /* PRICE_UNKNOWN */
+    int type;                /* in its pool's catalog, -1 */
     struct reason price_why; /* REASON_NONE: the price can be compared */
     int64_t disruption, raw; /* millionths; as Karpenter counts it */
     const uint32_t *pods;    /* numbers of those that move, in the order of placing */
     uint32_t n_pods;
-    uint32_t kind;     /* equal for nodes whose pods are of the same classes */
-    int64_t potential; /* more than any set can save with it; of unknown price 0 */
-    uint32_t in_set;   /* of the growth with this serial */
-    bool received;     /* pods were moved to it: it stays */
-    bool sure;         /* to be replaced by itself for at least: */
+    uint32_t kind;       /* equal for nodes whose pods are of the same classes */
+    int64_t potential;   /* more than any set can save with it; of unknown price 0 */
+    uint32_t in_set;     /* of the growth with this serial */
+    bool received;       /* pods were moved to it: it stays */
+    const uint32_t *got; /* their numbers, own ones first; for PHASE_STAYS */
+    uint32_t n_got;
+    bool sure; /* to be replaced by itself for at least: */
     int64_t alone;
     int32_t step;
     struct reason why; /* it stays */
@@ -53,7 +57,7 @@ struct found {
     struct found_move {
         uint32_t pod, way, claim;
         const struct snapshot_node *node;
-    } *moves;
+    } * moves;
     uint32_t n_moves;
     struct resources *reserve; /* per claim */
 };
@@ -86,13 +90,24 @@ enum phase {
     PHASE_SETTLE,
     PHASE_EMPTY,
     PHASE_DRIFT,
+    PHASE_HIDE, /* candidates take no pods until they are shown */
+    PHASE_SHOW,
     PHASE_DELETE,
     PHASE_ALONE,
     PHASE_SEED,
-    PHASE_GROW,
+    PHASE_GROW, /* from a seed only */
     PHASE_REPLACE,
-    PHASE_REPLAY,
+    PHASE_STAYS, /* why nodes that got pods stay */
+    PHASE_END,
     PHASE_DONE
+};
+
+/* A whole search, to be compared with another one. */
+struct attempt {
+    struct found *found;
+    uint32_t n_found;
+    struct cand *cands; /* as they were at its end */
+    int64_t saving;
 };
 
 /* One more node of a set, and how to go back before it. */
@@ -127,14 +142,14 @@ struct consolidate {
     struct consolidate_options opt;
     struct candidate_in in; /* reason is set as needed */
     struct candidate_index index;
-    struct pool_rules *pools; /* parallel to the snapshot's */
-    int64_t rates[RES_FIXED]; /* what a unit costs at least anywhere, per hour */
-    struct cand *cands;       /* by pool, then name */
+    struct pool_rules *pools;                                    /* parallel to the snapshot's */
+    int64_t rates[RES_FIXED + CONSOLIDATE_MIXES - 1][RES_FIXED]; /* consolidate_price.c */
+    struct cand *cands;                                          /* by pool, then name */
     uint32_t n_cands;
-    struct cand **of_node;  /* per node of the snapshot, NULL: not told about */
-    struct cand **of_pod;   /* per moving pod */
-    struct cand **ratio;    /* Underutilized ones, dearest per disruption first */
-    struct cand **sets;     /* likewise by what a set could save */
+    struct cand **of_node; /* per node of the snapshot, NULL: not told about */
+    struct cand **of_pod;  /* per moving pod */
+    struct cand **ratio;   /* Underutilized ones, dearest per disruption first */
+    struct cand **sets;    /* likewise by what a set could save */
     struct cand **drifted;
     uint32_t n_ratio, n_sets, n_drifted, n_kinds;
     struct workload *workloads; /* open addressing by owner's UID */
@@ -144,12 +159,15 @@ struct consolidate {
     uint32_t *ranks;
     struct sched *s;
     struct price_order *orders;
+    uint32_t try, step; /* which order of phases, and where in it */
     enum phase phase;
     uint32_t at;
+    struct cand *fresh; /* candidates as they were before the first search */
+    struct attempt best;
     struct growth g;
     struct found *found;
     uint32_t n_found, cap_found;
-    uint64_t units;
+    uint64_t units; /* beside those of s */
     struct consolidate_result result;
 };
 
@@ -173,8 +191,11 @@ int64_t price_of_claims(struct consolidate *c);
 struct worth price_worth(struct consolidate *c, struct cand *const *members, uint32_t n,
                          bool final);
 void price_pools(struct consolidate *c);
+void price_rates(struct consolidate *c);
 /* What a set could save at most with the node. */
 int64_t price_potential(const struct consolidate *c, const struct cand *x);
+/* And what all candidates could save together. */
+int64_t price_most(const struct consolidate *c);
 
 /* ---- consolidate_keep.c ---------------------------------------------------------------------- */
 
@@ -188,6 +209,8 @@ uint32_t keep_replicas(const struct consolidate *c, const struct pod *p);
 /* ---- consolidate_search.c -------------------------------------------------------------------- */
 
 /* Each does one thing and returns false when its phase is over. */
+bool search_empty(struct consolidate *c);
+bool search_stays(struct consolidate *c);
 bool search_drift(struct consolidate *c);
 bool search_delete(struct consolidate *c);
 bool search_alone(struct consolidate *c);

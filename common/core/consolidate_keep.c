@@ -36,7 +36,8 @@ static int cmp_preference(const void *x, const void *y)
     return c != 0 ? c : str_cmp(a->rule, b->rule);
 }
 
-/* ---- what leaves ------------------------------------------------------------------------------- */
+/* ---- what leaves -------------------------------------------------------------------------------
+ */
 
 static void put_out(struct consolidate *c, struct found *f)
 {
@@ -117,7 +118,8 @@ static void put_in(struct consolidate *c, struct found *f, const uint32_t *order
     f->out.n_in = s->n_claims;
 }
 
-/* ---- moves ------------------------------------------------------------------------------------- */
+/* ---- moves -------------------------------------------------------------------------------------
+ */
 
 static struct cand *from_of(const struct consolidate *c, uint32_t pod)
 {
@@ -159,7 +161,8 @@ static void put_moves(struct consolidate *c, struct found *f, const uint32_t *or
     f->out.moves = v;
 }
 
-/* ---- what people should know ------------------------------------------------------------------- */
+/* ---- what people should know -------------------------------------------------------------------
+ */
 
 static void put_people(struct consolidate *c, struct found *f)
 {
@@ -221,7 +224,8 @@ static void put_given_up(struct consolidate *c, struct found *f)
     }
 }
 
-/* ---- the step ---------------------------------------------------------------------------------- */
+/* ---- the step ----------------------------------------------------------------------------------
+ */
 
 /* Millionths of a dollar per hour and unit of disruption. */
 static int64_t score_of(int64_t saving, int64_t disruption)

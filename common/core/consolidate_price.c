@@ -7,7 +7,8 @@
 #define PERMYRIAD 10000
 #define MIB_SHIFT 20
 
-/* ---- numbers ---------------------------------------------------------------------------------- */
+/* ---- numbers ----------------------------------------------------------------------------------
+ */
 
 #define ONE (INT64_C(1) << 20)
 
@@ -68,47 +69,69 @@ static void pool_rules(struct consolidate *c, struct pool_rules *r)
     r->return_to_weight = back != NULL ? str_eq(back, "true") : c->opt.return_to_weight;
 }
 
-/* Per unit of a resource what it costs at least anywhere, so that pods cost at least that. Memory
- * counts in MiB. */
+/* Memory counts in MiB. */
 static int64_t units(enum resource r, int64_t amount)
 {
     return r == RES_MEMORY || r == RES_EPHEMERAL_STORAGE ? amount >> MIB_SHIFT : amount;
 }
 
-static void note_rates(struct consolidate *c, const struct snapshot_pool *p)
+/*
+ * What pods cost at least, wherever they go: rates per unit of each resource such that no type is
+ * cheaper than all it has at these rates (duals of the linear programme of buying capacity). One
+ * resource alone, and cpu and memory in some proportions.
+ */
+static void lower(struct consolidate *c, const struct sched_pool *p, uint32_t which,
+                  enum resource r)
 {
-    struct offer_mask all = {UINT64_MAX, (1u << CT_COUNT) - 1};
-    for (uint32_t t = 0; t < catalog_n_types(p->catalog); t++) {
-        int64_t price = offerings_cheapest(p->offerings, t, all, NULL, NULL);
-        const struct resources *have = catalog_allocatable(p->catalog, t);
-        for (int r = 0; r < RES_FIXED && price != PRICE_UNKNOWN; r++) {
-            int64_t amount = units((enum resource)r, have->v[r]);
-            int64_t rate = amount > 0 ? price / (amount + 1) : INT64_MAX;
-            c->rates[r] = rate < c->rates[r] ? rate : c->rates[r];
+    const struct catalog *cat = p->tm.catalog;
+    uint32_t words = catalog_words(cat);
+    int64_t *rates = c->rates[which];
+    struct offer_mask m = offerings_mask(cat, c->s->syms, &p->tm.reqs);
+    for (int t = bits_next(p->tm.types, words, 0); t >= 0;
+         t = bits_next(p->tm.types, words, (uint32_t)t + 1)) {
+        int64_t left = offerings_cheapest(p->in->offerings, (uint32_t)t, m, NULL, NULL);
+        const struct resources *have = catalog_allocatable(cat, (uint32_t)t);
+        int64_t amount = units(r, have->v[r]);
+        if (left == PRICE_UNKNOWN || amount <= 0) {
+            continue;
         }
+        left -= r == RES_MEMORY ? (have->v[RES_CPU] + 1) * rates[RES_CPU] : 0;
+        int64_t rate = left > 0 ? left / (amount + 1) : 0;
+        rates[r] = rate < rates[r] ? rate : rates[r];
+    }
+}
+
+static void lower_all(struct consolidate *c, uint32_t which, enum resource r)
+{
+    c->rates[which][r] = INT64_MAX;
+    for (uint32_t i = 0; i < c->s->n_pools; i++) {
+        if (c->s->pools[i].usable && c->s->pools[i].in->offerings != NULL) {
+            lower(c, &c->s->pools[i], which, r);
+        }
+    }
+    if (c->rates[which][r] == INT64_MAX) {
+        c->rates[which][r] = 0;
+    }
+}
+
+void price_rates(struct consolidate *c)
+{
+    memset(c->rates, 0, sizeof(c->rates));
+    for (uint32_t r = 0; r < RES_FIXED; r++) {
+        lower_all(c, r, (enum resource)r);
+    }
+    for (uint32_t i = 1; i < CONSOLIDATE_MIXES; i++) {
+        uint32_t which = RES_FIXED + i - 1;
+        c->rates[which][RES_CPU] = c->rates[RES_CPU][RES_CPU] * i / CONSOLIDATE_MIXES;
+        lower_all(c, which, RES_MEMORY);
     }
 }
 
 void price_pools(struct consolidate *c)
 {
-    for (int r = 0; r < RES_FIXED; r++) {
-        c->rates[r] = INT64_MAX;
-    }
     for (uint32_t i = 0; i < c->snap->n_pools; i++) {
-        const struct snapshot_pool *p = &c->snap->pools[i];
-        bool seen = false;
-        c->pools[i].pool = p;
+        c->pools[i].pool = &c->snap->pools[i];
         pool_rules(c, &c->pools[i]);
-        for (uint32_t k = 0; k < i && !seen; k++) {
-            seen = c->snap->pools[k].catalog == p->catalog &&
-                   c->snap->pools[k].offerings == p->offerings;
-        }
-        if (p->catalog != NULL && p->offerings != NULL && !seen) {
-            note_rates(c, p);
-        }
-    }
-    for (int r = 0; r < RES_FIXED; r++) {
-        c->rates[r] = c->rates[r] == INT64_MAX ? 0 : c->rates[r];
     }
 }
 
@@ -121,14 +144,29 @@ int64_t price_potential(const struct consolidate *c, const struct cand *x)
             sum[r] += v[r];
         }
     }
-    for (int r = 0; r < RES_FIXED; r++) {
-        int64_t cost;
-        if (__builtin_mul_overflow(units((enum resource)r, sum[r]), c->rates[r], &cost)) {
-            cost = INT64_MAX;
+    for (size_t i = 0; i < ARRAY_LEN(c->rates); i++) {
+        int64_t cost = 0, part;
+        for (int r = 0; r < RES_FIXED; r++) {
+            bool over =
+                __builtin_mul_overflow(units((enum resource)r, sum[r]), c->rates[i][r], &part);
+            cost = over || __builtin_add_overflow(cost, part, &part) ? INT64_MAX : part;
         }
         least = cost > least ? cost : least;
     }
     return x->price_why.code == REASON_NONE ? x->price - least : 0;
+}
+
+int64_t price_most(const struct consolidate *c)
+{
+    int64_t ret = 0;
+    for (uint32_t i = 0; i < c->n_cands; i++) {
+        const struct cand *x = &c->cands[i];
+        if (x->candidate && x->price != PRICE_UNKNOWN) {
+            int64_t one = price_potential(c, x);
+            ret += one > 0 ? one : 0;
+        }
+    }
+    return ret;
 }
 
 /* ---- cheapest -------------------------------------------------------------------------------- */
@@ -267,9 +305,8 @@ static void settle_zones(struct consolidate *c, struct sched_open *o, uint64_t z
             values[at] = v;
         }
     }
-    struct req r = {.key = L_ZONE,
-                    .n = n,
-                    .values = arena_memdup(c->s->a, values, n * sizeof(*values))};
+    struct req r = {
+        .key = L_ZONE, .n = n, .values = arena_memdup(c->s->a, values, n * sizeof(*values))};
     o->reqs = reqset_add(c->s->a, c->s->syms, &o->reqs, &r);
 }
 
@@ -292,8 +329,7 @@ static uint32_t narrow(struct consolidate *c, struct sched_open *o, int64_t cap)
     m = (struct offer_mask){o->offer.zones, best.cts};
     m.zones = cheap_zones(off, cat, o->types, m, cap);
     within(off, cat, o->types, m, cap, kept);
-    if (!bits_any(kept, catalog_words(cat)) ||
-        !sched_values_ok(c->s, o->pool, &o->reqs, kept, m)) {
+    if (!bits_any(kept, catalog_words(cat)) || !sched_values_ok(c->s, o->pool, &o->reqs, kept, m)) {
         m = best;
         within(off, cat, o->types, m, cap, kept);
         if (!sched_values_ok(c->s, o->pool, &o->reqs, kept, m)) {
@@ -370,16 +406,26 @@ static bool may_be_spot(const struct consolidate *c)
     return false;
 }
 
-/* Merging several into one of the same type is a delete in disguise: only what is cheaper than each
- * of that type helps. */
+/* The claim could become the same again as this node. */
+static bool could_be(const struct sched_open *o, const struct cand *x)
+{
+    const struct req *zone = reqset_get(&x->node->labels, L_ZONE);
+    const struct req *ct = reqset_get(&x->node->labels, L_CAPACITY_TYPE);
+    const struct catalog *cat = o->pool->in->catalog;
+    int z = zone != NULL ? catalog_find_zone(cat, req_single(zone)) : -1;
+    enum capacity_type how = ct != NULL ? capacity_type_of(req_single(ct)) : CT_COUNT;
+    return x->type >= 0 && x->node->pool->catalog == cat && z >= 0 && how != CT_COUNT &&
+           bits_test(o->types, (uint32_t)x->type) && (o->offer.zones >> z & 1) != 0 &&
+           (o->offer.cts >> how & 1) != 0;
+}
+
+/* Merging several into one like one of them is a delete in disguise: only what is cheaper helps. */
 static int64_t below_same_type(const struct sched_open *o, struct cand *const *members, uint32_t n,
                                int64_t cap)
 {
     for (uint32_t i = 0; n > 1 && i < n; i++) {
-        const struct cand *x = members[i];
-        if (x->type >= 0 && x->node->pool->catalog == o->pool->in->catalog &&
-            bits_test(o->types, (uint32_t)x->type) && x->price - 1 < cap) {
-            cap = x->price - 1;
+        if (members[i]->price - 1 < cap && could_be(o, members[i])) {
+            cap = members[i]->price - 1;
         }
     }
     return cap;
@@ -471,10 +517,9 @@ static struct worth replacement(struct consolidate *c, struct cand *const *membe
     if (from_spot && !c->opt.spot_to_spot) {
         return no(REASON_SpotToSpot, 0, 0);
     }
-    w.return_to_weight = goes_back(c, members, n) && w.in != PRICE_UNKNOWN && w.in <= w.out &&
-                         w.out - w.in < ask;
-    if (w.in == PRICE_UNKNOWN ||
-        (w.out - w.in < CONSOLIDATE_LEAST_PUSD_H && !w.return_to_weight)) {
+    w.return_to_weight =
+        goes_back(c, members, n) && w.in != PRICE_UNKNOWN && w.in <= w.out && w.out - w.in < ask;
+    if (w.in == PRICE_UNKNOWN || (w.out - w.in < CONSOLIDATE_LEAST_PUSD_H && !w.return_to_weight)) {
         return no(REASON_NotCheaper, w.in, w.out);
     }
     w.saving = w.out - w.in;

@@ -27,7 +27,8 @@ static bool leave(struct consolidate *c, const struct cand *x)
     return whatif_leave(c->s, x->node, x->pods, x->n_pods);
 }
 
-/* Tries the node alone with so many new ones; keeps the step if it is worth it, else says why not. */
+/* Tries the node alone with so many new ones; keeps the step if it is worth it, else says why not.
+ */
 static bool try_alone(struct consolidate *c, struct cand *x, uint32_t max_new, bool keep,
                       struct worth *ret)
 {
@@ -54,6 +55,24 @@ static bool try_alone(struct consolidate *c, struct cand *x, uint32_t max_new, b
     }
     whatif_undo(c->s, &start);
     return ret->ok;
+}
+
+/* An empty node goes without anybody being asked. */
+bool search_empty(struct consolidate *c)
+{
+    for (; c->at < c->n_cands; c->at++) {
+        struct cand *x = &c->cands[c->at];
+        if (x->candidate && x->reason == DISRUPT_EMPTY) {
+            struct worth w = {.ok = true, .out = x->price != PRICE_UNKNOWN ? x->price : 0};
+            whatif_begin_trial(c->s, 0);
+            (void)whatif_leave(c->s, x->node, NULL, 0);
+            keep_step(c, &x, 1, STEP_EMPTY, DISRUPT_EMPTY, &w);
+            c->at++;
+            c->units++;
+            return true;
+        }
+    }
+    return false;
 }
 
 bool search_drift(struct consolidate *c)
@@ -118,6 +137,67 @@ bool search_replace(struct consolidate *c)
     return true;
 }
 
+/* ---- nodes that stay ---------------------------------------------------------------------------
+ */
+
+/* Own pods and those that were moved to them, for nodes that got some. */
+static void begin_stays(struct consolidate *c)
+{
+    for (uint32_t i = 0; i < c->n_ratio; i++) {
+        c->ratio[i]->n_got = c->ratio[i]->n_pods;
+    }
+    for (uint32_t pass = 0; pass < 2; pass++) {
+        for (uint32_t f = 0; f < c->n_found; f++) {
+            for (uint32_t m = 0; m < c->found[f].n_moves; m++) {
+                const struct found_move *mv = &c->found[f].moves[m];
+                struct cand *x = mv->node ? c->of_node[mv->node - c->snap->nodes] : NULL;
+                if (x != NULL && pass == 1 && x->got != NULL) {
+                    ((uint32_t *)(uintptr_t)x->got)[x->n_got] = mv->pod;
+                }
+                if (x != NULL) {
+                    x->n_got++;
+                }
+            }
+        }
+        for (uint32_t i = 0; pass == 0 && i < c->n_ratio; i++) {
+            struct cand *x = c->ratio[i];
+            uint32_t *v = x->received ? ARENA_NEW_N(c->a, uint32_t, x->n_got) : NULL;
+            if (v != NULL && x->n_pods > 0) {
+                memcpy(v, x->pods, x->n_pods * sizeof(*v));
+            }
+            x->got = v;
+            x->n_got = x->n_pods;
+        }
+    }
+}
+
+/* A node that got pods stays in this plan. If that is the only reason, pods are expected on it. */
+bool search_stays(struct consolidate *c)
+{
+    if (c->at == 0) {
+        begin_stays(c);
+    }
+    while (c->at < c->n_ratio && (!c->ratio[c->at]->received || c->ratio[c->at]->step != NO_STEP)) {
+        c->at++;
+    }
+    if (c->at >= c->n_ratio) {
+        return false;
+    }
+    struct cand *x = c->ratio[c->at++];
+    struct cand all = *x;
+    struct worth w;
+    all.pods = x->got;
+    all.n_pods = x->n_got;
+    if (try_alone(c, &all, 1, false, &w)) {
+        x->why = (struct reason){.code = REASON_Nominated, .short_of = {.res = RES_FIXED}};
+        const struct pod *p = c->s->pods[x->got[x->n_pods]];
+        x->why.object = arena_printf(c->a, "%s/%s", p->m.ns, p->m.name);
+    } else {
+        x->why = w.why;
+    }
+    return true;
+}
+
 /* ---- sets ------------------------------------------------------------------------------------ */
 
 /* Its pool's budgets never let one more go at once. */
@@ -177,8 +257,8 @@ static bool seed_known_to_fail(const struct consolidate *c, const struct cand *x
 bool search_seed(struct consolidate *c)
 {
     struct growth *g = &c->g;
-    while (c->at < c->n_sets && (!free_to_go(c->sets[c->at]) ||
-                                 seed_known_to_fail(c, c->sets[c->at]))) {
+    while (c->at < c->n_sets &&
+           (!free_to_go(c->sets[c->at]) || seed_known_to_fail(c, c->sets[c->at]))) {
         c->at++;
     }
     if (c->at >= c->n_sets) {
@@ -268,9 +348,9 @@ static void shrink(struct growth *g, uint32_t n)
     }
 }
 
-/* The set gets one node more. When no other fits, it may have another new node, unless what it saves
- * is near to all that its members could: then those there are keep the size that was best. More new
- * nodes must be clearly better, because small steps are safer. */
+/* The set gets one node more. When no other fits, it may have another new node, unless what it
+ * saves is near to all that its members could: then those there are keep the size that was best.
+ * More new nodes must be clearly better, because small steps are safer. */
 bool search_grow(struct consolidate *c)
 {
     struct growth *g = &c->g;

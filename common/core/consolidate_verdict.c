@@ -14,7 +14,8 @@ int verdict_gate_of(enum reason_code code)
     return -1;
 }
 
-/* ---- budgets ----------------------------------------------------------------------------------- */
+/* ---- budgets -----------------------------------------------------------------------------------
+ */
 
 static const enum disruption_reason reasons[] = {DISRUPT_UNDERUTILIZED, DISRUPT_EMPTY,
                                                  DISRUPT_DRIFTED};
@@ -87,7 +88,8 @@ void verdict_budgets(struct consolidate *c)
     c->result.budgets = v;
 }
 
-/* ---- what holds steps back --------------------------------------------------------------------- */
+/* ---- what holds steps back ---------------------------------------------------------------------
+ */
 
 static struct reason reason_of(enum reason_code code)
 {
@@ -152,7 +154,8 @@ static void hold(struct consolidate *c, struct consolidate_step *st, int64_t *us
     st->n_held_by = n;
 }
 
-/* ---- the result -------------------------------------------------------------------------------- */
+/* ---- the result --------------------------------------------------------------------------------
+ */
 
 static struct reason verdict_of(const struct consolidate *c, const struct cand *x)
 {
@@ -205,10 +208,10 @@ void verdict_digests(struct consolidate *c)
     plan_digest(c->snap, steps, r->n_steps, r->digest);
 }
 
-/* ---- all gates of one node ---------------------------------------------------------------------- */
+/* ---- all gates of one node ----------------------------------------------------------------------
+ */
 
-static void budget_gate(const struct consolidate *c, const struct cand *x,
-                        struct candidate_gate *g)
+static void budget_gate(const struct consolidate *c, const struct cand *x, struct candidate_gate *g)
 {
     const struct pool_rules *r = &c->pools[x->node->pool - c->snap->pools];
     const struct plan_budget *b = &r->budgets[reason_place(x->reason)];

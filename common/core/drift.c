@@ -12,7 +12,8 @@ static struct drift none(void)
     return (struct drift){NULL, NULL, 0};
 }
 
-/* ---- hashes ------------------------------------------------------------------------------------ */
+/* ---- hashes ------------------------------------------------------------------------------------
+ */
 
 /* The hash that the object was made from, if it is one of ours. */
 static const char *own_hash(const struct meta *m, const char *version, const char *hash)
@@ -27,10 +28,9 @@ static struct drift hashes(struct arena *a, const struct snapshot_node *n)
     const char *cls = own_hash(&n->claim->m, ANN_CLASS_HASH_VERSION, ANN_CLASS_HASH);
     const struct nodeclass *nc = n->pool->cls;
     if (pool != NULL && n->pool->np->hash != NULL && !str_eq(pool, n->pool->np->hash)) {
-        return (struct drift){"NodePoolDrifted",
-                              arena_printf(a, "the template of NodePool %s has changed",
-                                           n->pool->np->m.name),
-                              0};
+        return (struct drift){
+            "NodePoolDrifted",
+            arena_printf(a, "the template of NodePool %s has changed", n->pool->np->m.name), 0};
     }
     if (cls != NULL && nc != NULL && nc->hash != NULL && !str_eq(cls, nc->hash)) {
         return (struct drift){"NodeClassDrift",
@@ -39,7 +39,8 @@ static struct drift hashes(struct arena *a, const struct snapshot_node *n)
     return none();
 }
 
-/* ---- requirements ------------------------------------------------------------------------------ */
+/* ---- requirements ------------------------------------------------------------------------------
+ */
 
 /* The label of the claim; where it has none what its type says. */
 static const struct req *has(struct arena *a, const struct snapshot_node *n, sym key,
@@ -97,7 +98,8 @@ static struct drift requirements(struct arena *a, const struct snapshot *s,
     return none();
 }
 
-/* ---- types and images -------------------------------------------------------------------------- */
+/* ---- types and images --------------------------------------------------------------------------
+ */
 
 static struct drift types(struct arena *a, const struct snapshot *s, const struct snapshot_node *n)
 {
@@ -143,13 +145,13 @@ static struct drift images(struct arena *a, const struct snapshot *s, const stru
             return none();
         }
     }
-    return (struct drift){"AMIDrift",
-                          arena_printf(a, "image %s is not among those of EC2NodeClass %s", id,
-                                       cls->m.name),
-                          0};
+    return (struct drift){
+        "AMIDrift",
+        arena_printf(a, "image %s is not among those of EC2NodeClass %s", id, cls->m.name), 0};
 }
 
-/* ---- the whole --------------------------------------------------------------------------------- */
+/* ---- the whole ---------------------------------------------------------------------------------
+ */
 
 /* Claims made before the time that a person has set are to be replaced. */
 static struct drift asked_for(struct arena *a, const struct snapshot_node *n)

@@ -4,7 +4,8 @@
 #include "common/base/str.h"
 #include "labels.h"
 
-/* ---- canonical JSON ---------------------------------------------------------------------------- */
+/* ---- canonical JSON ----------------------------------------------------------------------------
+ */
 
 static void put_string(struct buf *b, const char *s)
 {
@@ -43,7 +44,8 @@ static void put_list(struct buf *b, const char *key, const char *const *v, uint3
     buf_putc(b, ']');
 }
 
-/* ---- pieces ------------------------------------------------------------------------------------ */
+/* ---- pieces ------------------------------------------------------------------------------------
+ */
 
 static const char *label(const struct snapshot *s, const struct snapshot_node *n, sym key)
 {
@@ -162,7 +164,8 @@ static void put_action(const struct snapshot *s, const struct consolidate_step *
     buf_putc(b, '}');
 }
 
-/* ---- digests ----------------------------------------------------------------------------------- */
+/* ---- digests -----------------------------------------------------------------------------------
+ */
 
 void plan_text(const struct snapshot *s, const struct consolidate_step *steps, uint32_t n,
                struct buf *out)
@@ -197,8 +200,8 @@ static int cmp_out(const void *x, const void *y)
     return str_cmp(a->node->claim->m.name, b->node->claim->m.name);
 }
 
-void plan_step_digest(struct arena *a, const struct snapshot *s,
-                      const struct consolidate_step *st, char ret[SHA256_HEX])
+void plan_step_digest(struct arena *a, const struct snapshot *s, const struct consolidate_step *st,
+                      char ret[SHA256_HEX])
 {
     struct buf b;
     const struct step_out **out = ARENA_NEW_N(a, const struct step_out *, st->n_out);

@@ -81,14 +81,14 @@ struct sched_ask {
     struct reqset reqs;               /* for nodes that exist */
     struct reqset claim_reqs;         /* for claims: without the host name */
     struct topo_level level;          /* preferences about other pods that are given up */
-    uint64_t *never; /* what-if: nodes that refuse whatever else leaves; NULL before the first */
-    uint32_t epoch;  /* what-if: of all that follows but never and pool_refused */
-    uint32_t next_node;               /* nodes before it have refused, for good or for now */
-    struct claim_set nodes_refused;   /* for good; kept only where next_node may go back */
-    struct claim_set refused;         /* claims, for good */
-    struct claim_set refused_now;     /* and until state changes */
-    struct claim_set accepted;        /* claims whose requirements lie within claim_reqs */
-    bool *pool_refused;               /* per pool: refuses to open a claim */
+    uint64_t *never;    /* what-if: nodes that refuse whatever else leaves; NULL before the first */
+    uint32_t epoch;     /* what-if: of all that follows but never and pool_refused */
+    uint32_t next_node; /* nodes before it have refused, for good or for now */
+    struct claim_set nodes_refused; /* for good; kept only where next_node may go back */
+    struct claim_set refused;       /* claims, for good */
+    struct claim_set refused_now;   /* and until state changes */
+    struct claim_set accepted;      /* claims whose requirements lie within claim_reqs */
+    bool *pool_refused;             /* per pool: refuses to open a claim */
     bool *pool_refused_now;
     uint64_t state; /* sched_topo_state when the above were current */
 };
@@ -126,7 +126,8 @@ struct sched_node {
     uint32_t host;           /* its number among hosts */
     struct sched_pool *pool; /* NULL: none that opens claims */
     struct volume_load volumes;
-    uint32_t trial, saved; /* what-if: the trial that changed it, the mark that knows it as it was */
+    uint32_t trial,
+        saved; /* what-if: the trial that changed it, the mark that knows it as it was */
 };
 
 struct sched_pool {
@@ -231,7 +232,7 @@ struct sched {
     struct sched_open **claims;
     uint32_t n_claims, claims_cap;
     uint32_t n_closed; /* claims of before, whose host numbers are taken */
-    uint32_t *order; /* claim numbers, fewest pods first, then age */
+    uint32_t *order;   /* claim numbers, fewest pods first, then age */
     uint32_t order_cap;
     bool any_prefer_taint;
     struct sched_trace *trace; /* NULL: nobody asks */

@@ -391,8 +391,7 @@ enum sched_room sched_limit_room(struct sched *s, struct sched_pool *p, struct s
 {
     const struct nodepool *np = p->in->np;
     bool brake = p->in->max_new_nodes >= 0 && p->opened >= p->in->max_new_nodes;
-    if (np->has_limits && np->limit_nodes >= 0 &&
-        p->nodes_in_use + p->opened >= np->limit_nodes) {
+    if (np->has_limits && np->limit_nodes >= 0 && p->nodes_in_use + p->opened >= np->limit_nodes) {
         return ROOM_NODE_LIMIT;
     }
     if (np->has_limits && !within(s, p, t) &&

@@ -325,8 +325,7 @@ static void close_pending(struct sched *s)
         const struct catalog *cat = c->pool->tm.catalog;
         for (int t = bits_next(c->types, catalog_words(cat), 0); t >= 0;
              t = bits_next(c->types, catalog_words(cat), (uint32_t)t + 1)) {
-            reserve[i] =
-                resources_max(s->keep, &reserve[i], catalog_capacity(cat, (uint32_t)t));
+            reserve[i] = resources_max(s->keep, &reserve[i], catalog_capacity(cat, (uint32_t)t));
         }
     }
     close_claims(s, reserve);
@@ -355,6 +354,16 @@ void whatif_end(struct sched *s)
         arena_done(&s->whatif->work);
         s->a = s->keep;
         s->whatif = NULL;
+    }
+}
+
+void whatif_hide(struct sched *s, const struct snapshot_node *n, bool hidden)
+{
+    uint32_t at = s->whatif->position[n - s->snap->nodes];
+    if (at != SCHED_NO_CLAIM && hidden) {
+        bits_set(s->whatif->gone, at);
+    } else if (at != SCHED_NO_CLAIM && n->initialized) {
+        bits_clear(s->whatif->gone, at);
     }
 }
 

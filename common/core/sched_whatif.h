@@ -3,13 +3,13 @@
  * picture of the cluster; internal to the core.
  *
  * Life: begin; settle until true: pending pods and those of leaving nodes get their places, as in
- * an ordinary pass; start; then any number of trials. In a trial nodes leave one after the other and
- * their pods are placed on nodes that stay and on at most so many new claims; a mark can be gone
- * back to, and the trial as a whole is kept or dropped. What is kept is the picture that later
+ * an ordinary pass; start; then any number of trials. In a trial nodes leave one after the other
+ * and their pods are placed on nodes that stay and on at most so many new claims; a mark can be
+ * gone back to, and the trial as a whole is kept or dropped. What is kept is the picture that later
  * trials start from: nodes only fill up, claims of it are closed to others.
  *
- * Everything that a trial changes is in an undo log or copied at the mark; memory of a trial lies in
- * a work space of its own. What a class has learned about a node in the picture (too full, wrong
+ * Everything that a trial changes is in an undo log or copied at the mark; memory of a trial lies
+ * in a work space of its own. What a class has learned about a node in the picture (too full, wrong
  * labels, rules about that host) is true for all later trials and is kept, so that each class is
  * tried against each node once; what depends on other pods elsewhere is forgotten between trials.
  * Nodes that leave count against their pool's limits until the trial is kept: for a while both are
@@ -51,6 +51,9 @@ typedef int64_t whatif_price_fn(void *ctx, const struct snapshot_pool *p, const 
                                 struct offer_mask offer);
 /* From now on no claim of the trial may become dearer than it is. */
 void whatif_freeze_prices(struct sched *s, whatif_price_fn *price, void *ctx);
+
+/* Between trials: the node takes nothing, or does again. */
+void whatif_hide(struct sched *s, const struct snapshot_node *n, bool hidden);
 
 void whatif_begin_trial(struct sched *s, uint32_t max_new);
 void whatif_allow_new(struct sched *s, uint32_t max_new);
