@@ -134,10 +134,11 @@ static struct world_lease *read_lease(struct world *w, const json_t *o)
 static void read_candidates(struct world *w, const json_t *o, struct world_request *r)
 {
     const json_t *list = jsonx_arr(o, "spec.candidates");
-    size_t n = json_array_size(list), i;
+    size_t n = json_array_size(list);
+    n = n > WORLD_CANDIDATES_MAX ? WORLD_CANDIDATES_MAX : n;
     struct world_candidate *v = ARENA_NEW_N(&w->mem, struct world_candidate, n);
-    json_t *one;
-    json_array_foreach ((json_t *)(uintptr_t)list, i, one) {
+    for (size_t i = 0; i < n; i++) {
+        const json_t *one = json_array_get(list, i);
         v[i] = (struct world_candidate){text(w, one, "nodeClaim"), text(w, one, "uid")};
     }
     r->claims = v;

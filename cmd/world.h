@@ -23,6 +23,7 @@
 #define WORLD_FACTS "karp-offerings"
 #define WORLD_MALFORMED_MAX 1000u
 #define WORLD_NOTES_MAX 64u
+#define WORLD_CANDIDATES_MAX 1000u /* of one request that are read */
 
 struct map;
 struct objects;
