@@ -24,10 +24,10 @@ const char *consolidate_kind_name(enum step_kind k)
 /* ---- who may go --------------------------------------------------------------------------------
  */
 
-static int cmp_cand(const void *x, const void *y)
+static int cmp_node(const void *x, const void *y)
 {
-    const struct snapshot_node *a = ((const struct cand *)x)->node;
-    const struct snapshot_node *b = ((const struct cand *)y)->node;
+    const struct snapshot_node *a = *(const struct snapshot_node *const *)x;
+    const struct snapshot_node *b = *(const struct snapshot_node *const *)y;
     int c = str_cmp(a->pool->np->m.name, b->pool->np->m.name);
     c = c != 0 ? c : str_cmp(a->name, b->name);
     return c != 0 ? c : str_cmp(a->claim->m.name, b->claim->m.name);
@@ -95,18 +95,21 @@ static void price(struct consolidate *c, struct cand *x)
 static void begin_cands(struct consolidate *c)
 {
     const struct snapshot *s = c->snap;
-    c->cands = ARENA_NEW_N(c->a, struct cand, s->n_nodes);
-    c->of_node = ARENA_NEW_N(c->a, struct cand *, s->n_nodes);
+    const struct snapshot_node **nodes =
+        ARENA_NEW_N(c->a, const struct snapshot_node *, s->n_nodes);
     for (uint32_t i = 0; i < s->n_nodes; i++) {
         if (told(c, &s->nodes[i])) {
-            c->cands[c->n_cands++] = (struct cand){.node = &s->nodes[i], .step = NO_STEP};
+            nodes[c->n_cands++] = &s->nodes[i];
         }
     }
     if (c->n_cands > 1) {
-        qsort(c->cands, c->n_cands, sizeof(*c->cands), cmp_cand);
+        qsort(nodes, c->n_cands, sizeof(*nodes), cmp_node);
     }
+    c->cands = ARENA_NEW_N(c->a, struct cand, c->n_cands);
+    c->of_node = ARENA_NEW_N(c->a, struct cand *, s->n_nodes);
     for (uint32_t i = 0; i < c->n_cands; i++) {
         struct cand *x = &c->cands[i];
+        *x = (struct cand){.node = nodes[i], .step = NO_STEP};
         c->of_node[x->node - s->nodes] = x;
         judge(c, x);
         price(c, x);
@@ -250,14 +253,14 @@ static int cmp_by_price(const void *x, const void *y)
     const struct cand *a = *(const struct cand *const *)x, *b = *(const struct cand *const *)y;
     int c = cmp_ratio(a->price > 0 ? a->price : 0, a->disruption, b->price > 0 ? b->price : 0,
                       b->disruption);
-    return c != 0 ? c : cmp_cand(a, b);
+    return c != 0 ? c : a < b ? -1 : a > b; /* one array: by pool, then name */
 }
 
 static int cmp_by_potential(const void *x, const void *y)
 {
     const struct cand *a = *(const struct cand *const *)x, *b = *(const struct cand *const *)y;
     int c = cmp_ratio(a->potential, a->disruption, b->potential, b->disruption);
-    return c != 0 ? c : cmp_cand(a, b);
+    return c != 0 ? c : a < b ? -1 : a > b; /* one array: by pool, then name */
 }
 
 static int cmp_drifted(const void *x, const void *y)
@@ -269,7 +272,7 @@ static int cmp_drifted(const void *x, const void *y)
     if (a->drift.since_ns != b->drift.since_ns) {
         return a->drift.since_ns < b->drift.since_ns ? -1 : 1;
     }
-    return cmp_cand(a, b);
+    return a < b ? -1 : a > b;
 }
 
 /* Nodes that stay for sure are filled first, then candidates, the best to keep first; drifted and
@@ -353,8 +356,8 @@ static void begin_search(struct consolidate *c)
     c->drifted = ARENA_NEW_N(c->a, struct cand *, c->n_cands);
     for (uint32_t i = 0; i < c->n_cands; i++) {
         struct cand *x = &c->cands[i];
+        x->potential = x->candidate ? price_potential(c, x) : 0;
         if (x->candidate && x->reason == DISRUPT_UNDERUTILIZED) {
-            x->potential = price_potential(c, x);
             c->ratio[c->n_ratio++] = x;
             if (x->potential > 0) {
                 c->sets[c->n_sets++] = x;
