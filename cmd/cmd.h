@@ -36,6 +36,7 @@ struct cmd_info {
 extern const struct cmd_info cmd_status_info;
 extern const struct cmd_info cmd_explain_info;
 extern const struct cmd_info cmd_simulate_info;
+extern const struct cmd_info cmd_consolidate_info;
 extern const struct cmd_info cmd_snapshot_info;
 extern const struct cmd_info cmd_version_info;
 

@@ -384,18 +384,27 @@ static int add_pools(struct decider *d, struct snapshot_in *in)
 
 /* ---- the decision ---------------------------------------------------------------------------- */
 
-static int options_of(const struct decider *d, struct sched_options *ret, struct err *reterr)
+/* The option, else what the agent has published, NULL if neither says. */
+static const char *told(const struct world *w, const char *option, const char *path)
 {
-    const struct cmd_opts *o = d->c->o;
+    return option ? option : jsonx_str(w->facts, path);
+}
+
+int decide_options(const struct cmd *c, const struct world *w, struct arena *a,
+                   struct sched_options *ret, struct err *reterr)
+{
+    const struct cmd_opts *o = c->o;
+    const char *preference = told(w, o->preference_policy, "options.preferencePolicy");
+    const char *min_values = told(w, o->min_values_policy, "options.minValuesPolicy");
     sched_options_default(ret);
     ret->max_units = DECIDE_MAX_UNITS;
     ret->record_reasons = true;
-    if (str_eq(o->preference_policy, "Ignore")) {
+    if (str_eq(preference, "Ignore")) {
         ret->preference = PREFERENCE_IGNORE;
-    } else if (str_eq(o->preference_policy, "Reasonable")) {
+    } else if (str_eq(preference, "Reasonable")) {
         ret->preference = PREFERENCE_REASONABLE;
     }
-    if (str_eq(o->min_values_policy, "BestEffort")) {
+    if (str_eq(min_values, "BestEffort")) {
         ret->min_values = MIN_VALUES_BEST_EFFORT;
     }
     if (o->max_share && !sched_parse_share(o->max_share, &ret->max_share_permyriad)) {
@@ -404,7 +413,7 @@ static int options_of(const struct decider *d, struct sched_options *ret, struct
                        "to 100%%",
                        o->max_share);
     }
-    if (decode_scheduler_config(d->w->decoder, d->a, o->scheduler_config, &ret->default_spreads,
+    if (decode_scheduler_config(w->decoder, a, o->scheduler_config, &ret->default_spreads,
                                 &ret->n_default_spreads, reterr) != 0) {
         return err_wrap(reterr, "invalid argument for \"--scheduler-config\" flag");
     }
@@ -428,6 +437,9 @@ static void add_rest(struct world *w, struct snapshot_in *in)
     in->n_storage_classes = (uint32_t)world_n(w, KIND_STORAGE_CLASS);
     in->csi_nodes = ALL(KIND_CSI_NODE, csi_node);
     in->n_csi_nodes = (uint32_t)world_n(w, KIND_CSI_NODE);
+    in->pdbs = ALL(KIND_POD_DISRUPTION_BUDGET, pdb);
+    in->n_pdbs = (uint32_t)world_n(w, KIND_POD_DISRUPTION_BUDGET);
+    in->pdbs_unknown = w->hidden[KIND_POD_DISRUPTION_BUDGET];
 }
 
 /* The pods that are not bound. */
@@ -465,7 +477,7 @@ static int build(struct decider *d)
         return -1;
     }
     struct sched_options options;
-    if (options_of(d, &options, d->err) != 0) {
+    if (decide_options(d->c, w, d->a, &options, d->err) != 0) {
         return -1;
     }
     add_rest(w, &in); /* bound are all, whoever is to be placed */

@@ -51,6 +51,11 @@ int decide_one(struct cmd *c, struct world *w, const struct prices *p, const str
                const struct pod *pod, struct decision *ret, struct err *reterr);
 void decide_done(struct decision *d);
 
+/* How to place, as the options say; where they do not, as an agent in charge has published. In a.
+ */
+int decide_options(const struct cmd *c, const struct world *w, struct arena *a,
+                   struct sched_options *ret, struct err *reterr);
+
 /* Regions that the labels of managed nodes name, of all nodes if no managed one does; in string
  * order. */
 void decide_regions(const struct world *w, struct arena *a, const char *const **ret, size_t *ret_n);

@@ -1,5 +1,10 @@
-/* explain.c - `kubectl karp explain pod`: why a pod waits or runs where it does. Reads only. */
+/*
+ * explain.c - `kubectl karp explain`: why a pod waits or runs where it does, why a node is there
+ * and stays or goes, what a pool can do. Reads only.
+ */
 #include "common/base/str.h"
+#include "disrupt.h"
+#include "explain_objects.h"
 #include "opts_table.h"
 #include "out.h"
 #include "podview.h"
@@ -7,8 +12,9 @@
 
 #define NAMES_MAX 1000u
 
-/* What the words ask for. */
+/* What the words ask for: objects of one kind. */
 struct asked {
+    enum kube_kind kind;
     const char **names;
     size_t n;
     bool pending;
@@ -19,17 +25,57 @@ struct asked {
 static int bad_words(struct err *reterr)
 {
     return err_set(reterr, ERR_INVALID,
-                   "say: explain pod NAME, explain pod/NAME or explain pods "
-                   "--pending");
+                   "say: explain KIND NAME, explain KIND/NAME or explain pods --pending; KIND is "
+                   "pod, node, nodeclaim or nodepool");
 }
 
-static int only_pods(const char *kind, struct err *reterr)
+static int read_kind(const char *word, enum kube_kind *ret, struct err *reterr)
 {
-    enum kube_kind k;
-    if (objects_kind(kind, &k) && k == KIND_POD) {
+    if (objects_kind(word, ret) && (*ret == KIND_POD || *ret == KIND_NODE ||
+                                    *ret == KIND_NODE_CLAIM || *ret == KIND_NODE_POOL)) {
         return 0;
     }
-    return err_set(reterr, ERR_INVALID, "explain knows pods, not \"%s\"", kind);
+    return err_set(reterr, ERR_INVALID,
+                   "explain knows pods, nodes, nodeclaims and nodepools, not \"%s\"", word);
+}
+
+/* "KIND/NAME" */
+static int read_pair(struct arena *a, const char *word, struct asked *ret, struct err *reterr)
+{
+    const char *slash = strchr(word, '/');
+    enum kube_kind kind;
+    if (!slash || !slash[1]) {
+        return bad_words(reterr);
+    }
+    if (read_kind(arena_strndup(a, word, (size_t)(slash - word)), &kind, reterr) != 0) {
+        return -1;
+    }
+    if (ret->n > 0 && kind != ret->kind) {
+        return err_set(reterr, ERR_INVALID, "explain takes objects of one kind at a time");
+    }
+    ret->kind = kind;
+    ret->names[ret->n++] = slash + 1;
+    return 0;
+}
+
+static int read_names(struct arena *a, const struct opt_texts *w, struct asked *ret,
+                      struct err *reterr)
+{
+    bool pairs = strchr(w->v[0], '/') != NULL;
+    if (!pairs && read_kind(w->v[0], &ret->kind, reterr) != 0) {
+        return -1;
+    }
+    for (size_t i = pairs ? 0 : 1; i < w->n; i++) {
+        if (!pairs && strchr(w->v[i], '/')) {
+            return bad_words(reterr);
+        }
+        if (!pairs) {
+            ret->names[ret->n++] = w->v[i];
+        } else if (read_pair(a, w->v[i], ret, reterr) != 0) {
+            return -1;
+        }
+    }
+    return 0;
 }
 
 static int read_words(const struct cmd *c, struct arena *a, struct asked *ret, struct err *reterr)
@@ -39,25 +85,15 @@ static int read_words(const struct cmd *c, struct arena *a, struct asked *ret, s
     if (w->n == 0) {
         return bad_words(reterr);
     }
-    bool slashes = strchr(w->v[0], '/') != NULL;
-    if (!slashes && only_pods(w->v[0], reterr) != 0) {
+    if (read_names(a, w, ret, reterr) != 0) {
         return -1;
     }
-    for (size_t i = slashes ? 0 : 1; i < w->n; i++) {
-        const char *slash = strchr(w->v[i], '/');
-        if ((slash != NULL) != slashes || (slash && !slash[1])) {
-            return bad_words(reterr);
-        }
-        if (slash && only_pods(arena_strndup(a, w->v[i], (size_t)(slash - w->v[i])), reterr) != 0) {
-            return -1;
-        }
-        ret->names[ret->n++] = slash ? slash + 1 : w->v[i];
-    }
-    if ((ret->n == 0) != ret->pending) {
+    if ((ret->n == 0) != ret->pending || (ret->pending && ret->kind != KIND_POD)) {
         return bad_words(reterr);
     }
-    return ret->n > NAMES_MAX ? err_set(reterr, ERR_LIMIT, "more than %u pods at once", NAMES_MAX)
-                              : 0;
+    return ret->n > NAMES_MAX
+               ? err_set(reterr, ERR_LIMIT, "more than %u objects at once", NAMES_MAX)
+               : 0;
 }
 
 /* ---- finding --------------------------------------------------------------------------------- */
@@ -211,24 +247,61 @@ static int render(struct session *s, const struct asked *asked, const struct fou
     return out_flush(s->c->out, &out, reterr);
 }
 
+/* One of the pods asked for runs: then what becomes of its node is worth a plan. */
+static bool any_bound(const struct session *s, const struct asked *asked)
+{
+    for (size_t i = 0; i < world_n(&s->w, KIND_POD) && asked->n > 0; i++) {
+        const struct pod *p = pod_at(s, i);
+        for (size_t k = 0; k < asked->n && p->node_name[0] != '\0'; k++) {
+            if (str_eq(p->m.name, asked->names[k])) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static int plan_leaving(struct session *s, struct disrupt *d, struct err *reterr)
+{
+    if (disrupt_plan(s, DISRUPT_ALL, d, reterr) != 0) {
+        return -1;
+    }
+    s->disrupt = d;
+    return 0;
+}
+
+static int explain_pods(struct session *s, const struct asked *asked, const struct out_spec *spec,
+                        struct err *reterr)
+{
+    struct found found = {NULL, 0, 0};
+    /* Of many pods the events would be more than the rest of the cluster. */
+    s->w.event_fields = asked->n == 1 ? arena_printf(&s->a,
+                                                     "involvedObject.kind=Pod,"
+                                                     "involvedObject.name=%s",
+                                                     asked->names[0])
+                                      : "involvedObject.kind=Pod,reason=FailedScheduling";
+    uint64_t more = asked->pending ? 0 : disrupt_kinds;
+    struct disrupt d;
+    if (session_gather(s, session_kinds | more | GATHER(KIND_EVENT), reterr) != 0 ||
+        session_decide(s, DECIDE_AS_AGENT, reterr) != 0 ||
+        (any_bound(s, asked) && plan_leaving(s, &d, reterr) != 0) ||
+        find(s, asked, &found, reterr) != 0) {
+        return -1;
+    }
+    return render(s, asked, &found, spec, reterr);
+}
+
 static int explain(struct session *s, const struct out_spec *spec, struct err *reterr)
 {
     struct asked asked;
-    struct found found = {NULL, 0, 0};
     if (read_words(s->c, &s->a, &asked, reterr) != 0) {
         return -1;
     }
-    /* Of many pods the events would be more than the rest of the cluster. */
-    s->w.event_fields = asked.n == 1 ? arena_printf(&s->a,
-                                                    "involvedObject.kind=Pod,"
-                                                    "involvedObject.name=%s",
-                                                    asked.names[0])
-                                     : "involvedObject.kind=Pod,reason=FailedScheduling";
-    if (session_gather(s, session_kinds | GATHER(KIND_EVENT), reterr) != 0 ||
-        session_decide(s, DECIDE_AS_AGENT, reterr) != 0 || find(s, &asked, &found, reterr) != 0) {
-        return -1;
+    if (asked.kind == KIND_POD) {
+        return explain_pods(s, &asked, spec, reterr);
     }
-    return render(s, &asked, &found, spec, reterr);
+    struct explain_objects objects = {s, asked.kind, asked.names, asked.n};
+    return explain_objects(&objects, spec, reterr);
 }
 
 static int run(struct cmd *c, struct err *reterr)
@@ -250,20 +323,25 @@ static const struct opt_group *const groups[] = {
 
 const struct cmd_info cmd_explain_info = {
     "explain",
-    "Why a pod waits, or runs where it does, and what would help",
-    "pod NAME... [-n NAMESPACE] | pods --pending [flags]",
+    "Why a pod waits, a node stays or goes, a NodePool launches or does not",
+    "pod|node|nodeclaim|nodepool NAME... [-n NAMESPACE] | pods --pending [flags]",
     "For a pod that waits: what each NodePool has against it, the nearest one first; how many\n"
     "instance types were left after each step; what the existing nodes have against it; and what\n"
-    "could be changed. For a pod that runs: its node, what that is and costs. What the controller\n"
-    "itself has said stands apart, since it may have seen another moment. --pending shows all "
-    "pods\n"
-    "that wait, of all namespaces unless -n names one, grouped by cause. Nothing is written\n"
-    "anywhere.\n"
+    "could be changed. For a pod that runs: its node, what that is and costs. --pending shows all\n"
+    "pods that wait, of all namespaces unless -n names one, grouped by cause.\n"
+    "For a node or NodeClaim: how it came, what is on it, each gate that may keep it, and where "
+    "its\n"
+    "pods would go. For a NodePool: the instance types left after each of its rules, its limits "
+    "and\n"
+    "budgets, launches under way and failing. What controllers have said stands apart, since they\n"
+    "may have seen another moment. Nothing is written anywhere.\n"
     "\n"
     "Examples:\n"
     "  kubectl karp explain pod report-29411-xk2 -n shop\n"
     "  kubectl karp explain pods --pending\n"
-    "  kubectl karp explain pod/api-0 pod/api-1 -n shop -o json\n"
+    "  kubectl karp explain node ip-10-0-1-5\n"
+    "  kubectl karp explain nodeclaim/default-7xk2p -o json\n"
+    "  kubectl karp explain nodepool default\n"
     "  kubectl karp explain pod report-0 -n shop --snapshot cluster.yaml\n",
     run,
     groups};

@@ -15,8 +15,9 @@
 #define HELP_MAX (256u << 10)
 #define TYPO_DISTANCE 2
 
-static const struct cmd_info *const commands[] = {
-    &cmd_status_info, &cmd_explain_info, &cmd_simulate_info, &cmd_snapshot_info, &cmd_version_info};
+static const struct cmd_info *const commands[] = {&cmd_status_info,      &cmd_explain_info,
+                                                  &cmd_consolidate_info, &cmd_simulate_info,
+                                                  &cmd_snapshot_info,    &cmd_version_info};
 
 /* kubectl-karp on PATH is typed "kubectl karp". */
 static const char *program(const char *argv0)
@@ -55,7 +56,7 @@ static int help_all(struct cmd *c)
                "Usage:\n  %s COMMAND [flags]\n\nCommands:\n",
                c->prog);
     for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
-        buf_printf(&out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+        buf_printf(&out, "  %-11s %s\n", commands[i]->name, commands[i]->summary);
     }
     buf_printf(&out,
                "\nFlags stand behind \"karp\": kubectl takes none before a plugin's name.\n"

@@ -131,6 +131,7 @@ static int put_value(struct parser *p, const struct opt *row, const char *value)
     case OPT_FLAG:
         return parse_bool(value, slot(p, row)) ? 0 : bad_value(p, row, value, "true or false");
     case OPT_TEXT:
+    case OPT_CHOICE:
         *(const char **)slot(p, row) = value;
         return 0;
     case OPT_TEXTS:
@@ -158,6 +159,15 @@ static const char *next_value(struct parser *p)
     return p->at < p->argc ? p->argv[p->at++] : NULL;
 }
 
+/* What a row without "=" means; NULL if its value follows. */
+static const char *implied_value(struct parser *p, const struct opt *row)
+{
+    if (row->kind == OPT_CHOICE) {
+        return arena_strndup(&p->o->mem, row->choices, strcspn(row->choices, "|"));
+    }
+    return row->kind == OPT_FLAG ? "true" : NULL;
+}
+
 /* ---- one argument ---------------------------------------------------------------------------- */
 
 static int read_long(struct parser *p, const char *arg)
@@ -168,7 +178,8 @@ static int read_long(struct parser *p, const char *arg)
     if (!row) {
         return err_set(p->err, ERR_INVALID, "unknown flag: --%.*s", (int)n, name);
     }
-    const char *value = equals ? equals + 1 : row->kind == OPT_FLAG ? "true" : next_value(p);
+    const char *value = equals ? equals + 1 : implied_value(p, row);
+    value = value ? value : next_value(p);
     if (!value) {
         return err_set(p->err, ERR_INVALID, "flag needs an argument: --%s", row->name);
     }

@@ -5,7 +5,8 @@
  * A command has groups of options (opts_table.h). Each row says where in struct cmd_opts its value
  * goes. Rules, as cobra and pflag have them:
  *  - --name value, --name=value, -o value, -ovalue, -o=value; short booleans may stand together.
- *  - A boolean takes a value only with "=": true, false, 1, 0, t, f (any of pflag's spellings).
+ *  - A boolean takes a value only with "=": true, false, 1, 0, t, f (any of pflag's spellings); so
+ *    does a choice.
  *  - Names are never abbreviated. Options and words may be mixed; "--" ends the options.
  *  - The last of two equal options counts; OPT_TEXTS collects all.
  * Messages are kubectl's ("unknown flag: --x", "flag needs an argument: --context").
@@ -27,6 +28,7 @@
 enum opt_kind {
     OPT_FLAG,     /* bool */
     OPT_TEXT,     /* const char * */
+    OPT_CHOICE,   /* const char *, one of `choices`; without "=" the first of them */
     OPT_TEXTS,    /* struct opt_texts, may be given again */
     OPT_COUNT,    /* int64_t, not negative */
     OPT_DURATION, /* int64_t nanoseconds: "30s", "1h"; a bare number is seconds, as kubectl */
@@ -74,6 +76,12 @@ struct cmd_opts {
     /* what to change before looking, what to look at */
     struct opt_texts files, scales, sets;
     bool all_namespaces, pending, redact;
+    /* what to take away */
+    const char *dry_run; /* client, server, none; NULL = not said */
+    struct opt_texts nodepools;
+    const char *selector, *reason;
+    int64_t max_actions; /* 0 = all */
+    bool exit_code, ignore_budgets, show_moves;
     /* offline input and facts */
     struct opt_texts snapshots;
     const char *catalog, *prices, *region, *at;
@@ -84,6 +92,7 @@ struct cmd_opts {
     const char *scheduler_config;
     const char *approval, *placement, *budget_timezone, *min_saving, *rebalance, *expiration;
     const char *repair_threshold, *max_share;
+    int64_t spot_min_types; /* 0 = the core's */
     bool return_to_weight;
     int64_t min_node_life_ns, ignore_short_pods_ns, expiration_max_delay_ns;
     int64_t registration_timeout_ns;

@@ -103,6 +103,8 @@ static const struct opt decision[] = {
      "As karp.dev/registration-timeout"},
     {"repair-threshold", 0, OPT_TEXT, AT(repair_threshold), "SHARE", NULL,
      "As karp.dev/repair-threshold"},
+    {"spot-min-types", 0, OPT_COUNT, AT(spot_min_types), "N", NULL,
+     "Cheaper types that spot is replaced by spot for (15)"},
     {"max-share", 0, OPT_TEXT, AT(max_share), "SHARE", NULL, "As karp.dev/max-share"},
 };
 GROUP(opts_decision, "Decisions", decision);
@@ -116,6 +118,22 @@ static const struct opt what_if[] = {
      "Change one field of an object, may be repeated"},
 };
 GROUP(opts_what_if, "What if", what_if);
+
+static const struct opt consolidate[] = {
+    {"dry-run", 0, OPT_CHOICE, AT(dry_run), NULL, "client|server|none",
+     "Only show the plan: needed"},
+    {"nodepool", 0, OPT_TEXTS, AT(nodepools), "NAME", NULL,
+     "Only nodes of this NodePool may leave, may be repeated"},
+    {"selector", 'l', OPT_TEXT, AT(selector), "LABELS", NULL, "Only nodes with these labels"},
+    {"reason", 0, OPT_TEXT, AT(reason), "WHY", "Empty|Underutilized|Drifted|All",
+     "Default: Empty, Underutilized"},
+    {"max-actions", 0, OPT_COUNT, AT(max_actions), "N", NULL, "Show the first N actions only"},
+    {"ignore-budgets", 0, OPT_FLAG, AT(ignore_budgets), NULL, NULL,
+     "As if no NodePool had a disruption budget"},
+    {"show-moves", 0, OPT_FLAG, AT(show_moves), NULL, NULL, "List every pod that would move"},
+    {"exit-code", 0, OPT_FLAG, AT(exit_code), NULL, NULL, "Exit with 2 if there is an action"},
+};
+GROUP(opts_consolidate, "Consolidation", consolidate);
 
 static const struct opt pods[] = {
     {"all-namespaces", 'A', OPT_FLAG, AT(all_namespaces), NULL, NULL, "Pods of every namespace"},

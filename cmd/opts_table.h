@@ -14,8 +14,9 @@ extern const struct opt_group opts_watch;      /* -w */
 extern const struct opt_group opts_input;      /* --snapshot, prices, catalog, time */
 extern const struct opt_group opts_decision;   /* how the core decides */
 extern const struct opt_group opts_what_if;    /* -f, --scale, --set */
-extern const struct opt_group opts_pods;       /* -A, --pending */
-extern const struct opt_group opts_snapshot;   /* --redact */
+extern const struct opt_group opts_consolidate;
+extern const struct opt_group opts_pods;     /* -A, --pending */
+extern const struct opt_group opts_snapshot; /* --redact */
 extern const struct opt_group opts_version;
 
 #endif

@@ -215,8 +215,8 @@ static void read_events(struct podview *v)
     const struct world *w = &v->s->w;
     for (size_t i = 0; i < world_n(w, KIND_EVENT); i++) {
         const struct world_event *e = world_at(w, KIND_EVENT, i);
-        if (str_eq(e->ns, v->pod->m.ns) && str_eq(e->pod, v->pod->m.name) &&
-            str_starts(e->source, "karp")) {
+        if (e->about == KIND_POD && str_eq(e->ns, v->pod->m.ns) &&
+            str_eq(e->name, v->pod->m.name) && str_starts(e->source, "karp")) {
             say(v, e->source, e->reason, e->message, e->time_ns);
         }
     }

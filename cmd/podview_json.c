@@ -1,6 +1,7 @@
 /* podview_json.c - PodExplanation and PodExplanationList. */
 #include "podview.h"
 
+#include "blockers.h"
 #include "common/base/str.h"
 
 static const char *phase_name(enum pod_phase p)
@@ -113,6 +114,9 @@ static json_t *body(const struct podview *v, json_t *o)
     }
     if (v->claim) {
         report_put(o, "plan", plan(v));
+    }
+    if (v->bound && v->s->disrupt) {
+        report_put(o, "blockers", blockers_json(v->s->disrupt, v->pod));
     }
     report_put(o, "controllerSays", said(v));
     json_t *advice = json_array();

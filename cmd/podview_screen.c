@@ -1,6 +1,7 @@
 /* podview_screen.c - the screens of `explain pod`: one that waits, one that runs. */
 #include "podview.h"
 
+#include "blockers.h"
 #include "common/base/quantity.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
@@ -429,6 +430,9 @@ void podview_screen(const struct podview *v, struct buf *out)
         put_existing(v, out);
         put_pools(v, out);
         put_funnel(v, out);
+    }
+    if (v->bound && v->s->disrupt) {
+        blockers_screen(v->s->disrupt, v->pod, out);
     }
     put_advice(v, out);
     put_said(v, out);

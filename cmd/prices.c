@@ -274,7 +274,12 @@ int64_t prices_spot_as_of(const struct prices *p)
 
 bool prices_stale(const struct prices *p, int64_t now_ns)
 {
-    return p->source == SOURCE_FILE && p->as_of_ns != 0 && now_ns - p->as_of_ns > PRICES_STALE_NS;
+    return prices_made_ns(p) != 0 && now_ns - p->as_of_ns > PRICES_STALE_NS;
+}
+
+int64_t prices_made_ns(const struct prices *p)
+{
+    return p->source == SOURCE_FILE ? p->as_of_ns : 0;
 }
 
 const char *const *prices_zones(const struct prices *p, size_t *ret_n)

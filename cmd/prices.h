@@ -50,6 +50,8 @@ int64_t prices_on_demand_as_of(const struct prices *p);
 int64_t prices_spot_as_of(const struct prices *p);
 /* Over PRICES_STALE_NS old; the built-in list and files without asOf never are. */
 bool prices_stale(const struct prices *p, int64_t now_ns);
+/* When the prices of a file were made, 0 where they never get old. */
+int64_t prices_made_ns(const struct prices *p);
 /* Zones that the price file names, in string order. */
 const char *const *prices_zones(const struct prices *p, size_t *ret_n);
 /* One line for people: "AWS list 2026-07-20 (on-demand), spot ~40% of it". */

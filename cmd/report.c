@@ -109,6 +109,76 @@ json_t *report_resources(const struct symtab *t, const struct resources *r)
     return o;
 }
 
+/* Extended ones that are not negative, by name. */
+static void put_extended(json_t *o, const struct symtab *t, const struct resources *r)
+{
+    char text[QUANTITY_TEXT];
+    struct named ext[RES_EXT_MAX];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < r->n_ext && n < RES_EXT_MAX; i++) {
+        if (r->ext[i].amount >= 0) {
+            ext[n++] = (struct named){sym_str(t, r->ext[i].name), r->ext[i].amount};
+        }
+    }
+    if (n > 1) {
+        qsort(ext, n, sizeof(*ext), named_cmp);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        report_put(o, ext[i].name, json_string(quantity_fmt_count(ext[i].amount, text)));
+    }
+}
+
+json_t *report_limits(const struct symtab *t, const struct nodepool *np)
+{
+    json_t *o = json_object();
+    char text[QUANTITY_TEXT];
+    for (int r = 0; np->has_limits && r < RES_FIXED; r++) {
+        if (np->limits.v[r] >= 0) {
+            report_put(o, resource_name((enum resource)r),
+                       json_string(report_quantity((enum resource)r, np->limits.v[r], text)));
+        }
+    }
+    if (np->has_limits) {
+        put_extended(o, t, &np->limits);
+    }
+    if (np->limit_nodes >= 0) {
+        report_put(o, "nodes", json_string(quantity_fmt_count(np->limit_nodes, text)));
+    }
+    return o;
+}
+
+json_t *report_in_use(const struct symtab *t, const struct snapshot_pool *p)
+{
+    json_t *o = json_object();
+    char text[QUANTITY_TEXT];
+    for (int r = 0; r < RES_FIXED; r++) {
+        if (r <= RES_PODS || p->in_use.v[r] > 0) {
+            report_put(o, resource_name((enum resource)r),
+                       json_string(report_quantity((enum resource)r, p->in_use.v[r], text)));
+        }
+    }
+    put_extended(o, t, &p->in_use);
+    report_put(o, "nodes", json_string(quantity_fmt_count(p->nodes_in_use, text)));
+    return o;
+}
+
+json_t *report_budgets(const struct budget_row rows[BUDGET_REASONS])
+{
+    json_t *list = json_array();
+    for (int i = 0; i < BUDGET_REASONS; i++) {
+        json_t *o = json_object();
+        report_text(o, "reason", budget_reason_name(rows[i].reason));
+        report_int(o, "nodes", rows[i].nodes);
+        report_int(o, "allowed", rows[i].allowed);
+        report_int(o, "disrupting", rows[i].disrupting);
+        report_int(o, "remaining", rows[i].remaining);
+        report_time(o, "opensAt", rows[i].opens_ns);
+        report_time(o, "closesAt", rows[i].closes_ns);
+        (void)json_array_append_new(list, o);
+    }
+    return list;
+}
+
 static const char *short_name(enum resource r)
 {
     return r == RES_MEMORY ? "mem" : r == RES_EPHEMERAL_STORAGE ? "disk" : resource_name(r);
@@ -231,16 +301,6 @@ const char *report_node(struct arena *a, const struct snapshot_node *n)
     return n->node ? n->name : arena_printf(a, "nodeclaim/%s", n->name);
 }
 
-/* "10:42", with the date if that is another day. */
-static const char *clock_text(struct arena *a, int64_t t_ns, int64_t now_ns)
-{
-    char text[TIMEFMT_TEXT];
-    (void)timefmt_rfc3339(t_ns, text); /* 2026-01-05T09:00:00Z */
-    bool near = t_ns - now_ns < 24 * NS_PER_H;
-    return near ? arena_printf(a, "%.5s", text + 11)
-                : arena_printf(a, "%.10s %.5s", text, text + 11);
-}
-
 /* "m5.large is sold out: spot in zone-c until 10:42, …"; false if nothing is known of it. */
 static bool put_sold_out(struct arena *a, const struct session *s, sym type, struct buf *out)
 {
@@ -257,7 +317,7 @@ static bool put_sold_out(struct arena *a, const struct session *s, sym type, str
             buf_printf(out, "%s%s in %s", n == 1 ? arena_printf(a, "%s is sold out: ", name) : ", ",
                        o->capacity_type, o->zone);
             buf_printf(out, "%s%s", o->until_ns ? " until " : "",
-                       o->until_ns ? clock_text(a, o->until_ns, s->w.now_ns) : "");
+                       o->until_ns ? screen_clock(a, o->until_ns, s->w.now_ns) : "");
         }
     }
     if (n > STOCKOUTS_SHOWN) {

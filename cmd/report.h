@@ -5,6 +5,7 @@
 #ifndef KARP_CMD_REPORT_H
 #define KARP_CMD_REPORT_H
 
+#include "budgetview.h"
 #include "common/core/explain.h"
 #include "session.h"
 
@@ -20,6 +21,11 @@ void report_money(json_t *o, const char *key, int64_t pusd_h); /* PRICE_UNKNOWN:
 char *report_quantity(enum resource r, int64_t v, char *dst);
 /* What is not 0: {"cpu": "1", …}; fixed ones first, then by name. */
 json_t *report_resources(const struct symtab *t, const struct resources *r);
+/* What a pool limits: {"cpu": "96", "nodes": "4"}; and what counts against it, with cpu, memory and
+ * pods in any case. */
+json_t *report_limits(const struct symtab *t, const struct nodepool *np);
+json_t *report_in_use(const struct symtab *t, const struct snapshot_pool *p);
+json_t *report_budgets(const struct budget_row rows[BUDGET_REASONS]);
 /* "cpu 30, mem 200Gi" for people, at most cpu, memory and what else is asked for. */
 const char *report_resources_line(struct arena *a, const struct symtab *t,
                                   const struct resources *r, bool pods);

@@ -1,10 +1,14 @@
 /* screen.c - see screen.h. */
 #include "screen.h"
 
+#include "common/base/clock.h"
 #include "common/base/str.h"
+#include "common/base/timefmt.h"
 #include "common/core/catalog.h"
 #include "money.h"
 #include "table.h"
+
+#define GIB (INT64_C(1) << 30)
 
 void screen_wrap(const struct term *t, struct arena *a, unsigned indent, const char *text,
                  struct buf *out)
@@ -46,6 +50,46 @@ const char *screen_hour(struct arena *a, int64_t pusd_h, bool estimated, const c
         return "?";
     }
     return arena_printf(a, "%s%s$%s/h", estimated ? "~" : "", sign, money_hour(pusd_h, text));
+}
+
+void screen_tenths(struct buf *out, int64_t v, int64_t unit, bool always)
+{
+    __int128 tenths = ((__int128)v * 10 + unit / 2) / unit;
+    long long whole = (long long)(tenths / 10), rest = (long long)(tenths % 10);
+    if (rest || always) {
+        buf_printf(out, "%lld.%lld", whole, rest);
+    } else {
+        buf_printf(out, "%lld", whole);
+    }
+}
+
+void screen_gib(struct buf *out, int64_t bytes)
+{
+    if (bytes < 10 * GIB) {
+        screen_tenths(out, bytes, GIB, false);
+    } else {
+        buf_printf(out, "%lld", (long long)((bytes + GIB / 2) / GIB));
+    }
+}
+
+int screen_percent(int64_t part, int64_t whole)
+{
+    return whole > 0 ? (int)(((__int128)part * 100 + whole / 2) / whole) : 0;
+}
+
+const char *screen_clock(struct arena *a, int64_t t_ns, int64_t now_ns)
+{
+    char text[TIMEFMT_TEXT];
+    (void)timefmt_rfc3339(t_ns, text); /* 2026-01-05T09:00:00Z */
+    bool near = t_ns - now_ns < 24 * NS_PER_H;
+    return near ? arena_printf(a, "%.5s", text + 11)
+                : arena_printf(a, "%.10s %.5s", text, text + 11);
+}
+
+const char *screen_age(struct arena *a, int64_t ns)
+{
+    char text[TIMEFMT_TEXT];
+    return arena_strdup(a, timefmt_age(ns, text));
 }
 
 const char *screen_count(struct arena *a, int64_t n, const char *what)

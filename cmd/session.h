@@ -13,6 +13,8 @@
 #include "gather.h"
 #include "objects.h"
 
+struct disrupt;
+
 struct session {
     struct cmd *c;
     struct arena a;
@@ -25,7 +27,8 @@ struct session {
     const struct explanation **explained; /* by class of the decision, in its arena */
     struct decision **asides;             /* about one pod each; they go with the decision */
     size_t n_asides, cap_asides;
-    bool money; /* false: --no-prices */
+    const struct disrupt *disrupt; /* what could leave; NULL unless the command asked for it */
+    bool money;                    /* false: --no-prices */
 };
 
 /* What a decision needs; other kinds are the command's own. */

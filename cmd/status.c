@@ -2,17 +2,9 @@
 #include "status.h"
 
 #include "follow.h"
-#include "gather.h"
 #include "opts_table.h"
 #include "out.h"
-
-#define KINDS                                                                                      \
-    (GATHER(KIND_NODE) | GATHER(KIND_POD) | GATHER(KIND_DAEMON_SET) | GATHER(KIND_NODE_POOL) |     \
-     GATHER(KIND_NODE_CLAIM) | GATHER(KIND_EC2_NODE_CLASS) | GATHER(KIND_LEASE) |                  \
-     GATHER(KIND_CONFIG_MAP) | GATHER(KIND_DISRUPTION_REQUEST) | GATHER(KIND_HOLD) |               \
-     GATHER(KIND_NAMESPACE) | GATHER(KIND_PERSISTENT_VOLUME_CLAIM) |                               \
-     GATHER(KIND_PERSISTENT_VOLUME) | GATHER(KIND_STORAGE_CLASS) | GATHER(KIND_CSI_NODE) |         \
-     GATHER(KIND_LIMIT_RANGE) | GATHER(KIND_RUNTIME_CLASS))
+#include "session.h"
 
 static void put_names(const struct status_view *s, struct buf *out)
 {
@@ -40,62 +32,34 @@ static int render(const struct status_view *s, const struct out_spec *spec, stru
     return out_flush(s->c->out, &out, reterr);
 }
 
-/* With everything at hand: decide, count, show. */
-static int show(struct status_view *s, struct world *w, const struct types *types,
-                const struct out_spec *spec, struct err *reterr)
+/* With everything at hand: count, show. */
+static int show(struct session *s, const struct out_spec *spec, struct err *reterr)
 {
-    CLEANUP(decide_done) struct decision d;
-    memset(&d, 0, sizeof(d));
-    if (decide(s->c, w, s->prices, types, &d, reterr) != 0) {
-        return -1;
-    }
-    s->d = &d;
-    fleet_count(w, &d, s->prices, s->a, &s->fleet);
-    facts_read(w, s->a, &s->facts);
-    struct attention_in in = {.world = w,
-                              .decision = &d,
-                              .fleet = &s->fleet,
-                              .facts = &s->facts,
+    struct status_view v = {
+        .c = s->c, .a = &s->a, .w = &s->w, .d = &s->d, .prices = s->prices, .money = s->money};
+    fleet_count(&s->w, &s->d, s->prices, &s->a, &v.fleet);
+    facts_read(&s->w, &s->a, &v.facts);
+    struct attention_in in = {.world = &s->w,
+                              .decision = &s->d,
+                              .fleet = &v.fleet,
+                              .facts = &v.facts,
                               .prices = s->money ? s->prices : NULL,
                               .registration_timeout_ns = s->c->o->registration_timeout_ns};
-    attention_collect(&in, s->a, &s->attention);
-    return render(s, spec, reterr);
-}
-
-static void free_prices(struct prices **p)
-{
-    prices_free(*p);
-}
-
-static int with_world(struct cmd *c, struct world *w, struct arena *a, const struct out_spec *spec,
-                      struct err *reterr)
-{
-    CLEANUP(types_done) struct types types;
-    memset(&types, 0, sizeof(types));
-    if (c->o->catalog && types_load(w->syms, c->o->catalog, &c->o->types, &types, reterr) != 0) {
-        return -1;
+    attention_collect(&in, &s->a, &v.attention);
+    struct disrupt d;
+    if (!disrupt_hidden(&s->w, &s->a)) {
+        if (disrupt_plan(s, DISRUPT_EMPTY | DISRUPT_UNDERUTILIZED, &d, reterr) != 0) {
+            return -1;
+        }
+        v.disrupt = &d;
     }
-    if (gather(c, KINDS, w, reterr) != 0) {
-        return -1;
-    }
-    struct prices_in in = {.syms = w->syms,
-                           .file = c->o->prices,
-                           .region = c->o->region,
-                           .types = c->o->catalog ? &types : NULL};
-    decide_regions(w, a, &in.node_regions, &in.n_node_regions);
-    CLEANUP(free_prices) struct prices *prices = prices_new(&in, reterr);
-    if (!prices) {
-        return -1;
-    }
-    struct status_view s = {.c = c, .a = a, .w = w, .prices = prices, .money = !c->o->no_prices};
-    return show(&s, w, in.types, spec, reterr);
+    return render(&v, spec, reterr);
 }
 
 static int once(struct cmd *c, struct err *reterr)
 {
     struct out_spec spec;
-    struct world w;
-    struct arena a;
+    struct session s;
     unsigned formats = OUT_TABLE | OUT_WIDE | OUT_JSON | OUT_YAML | OUT_NAME | OUT_JSONPATH;
     if (c->o->words.n > 0) {
         return err_set(reterr, ERR_INVALID, "status takes no arguments, \"%s\" is one",
@@ -104,11 +68,11 @@ static int once(struct cmd *c, struct err *reterr)
     if (out_parse(c->o->output, formats, &spec, reterr) != 0) {
         return -1;
     }
-    world_init(&w, c->o->agent_namespace);
-    arena_init(&a, 0, SIZE_MAX);
-    int rc = with_world(c, &w, &a, &spec, reterr);
-    arena_done(&a);
-    world_done(&w);
+    session_init(&s, c, false);
+    int rc = session_gather(&s, session_kinds | disrupt_kinds, reterr);
+    rc = rc ? rc : session_decide(&s, DECIDE_AS_AGENT, reterr);
+    rc = rc ? rc : show(&s, &spec, reterr);
+    session_done(&s);
     return rc;
 }
 

@@ -6,6 +6,7 @@
 
 #include "attention.h"
 #include "cmd.h"
+#include "disrupt.h"
 
 #define STATUS_POD_LINES 10u /* pods named on the screen */
 #define STATUS_STOCK_LINES 5u
@@ -20,6 +21,7 @@ struct status_view {
     struct facts facts;
     struct fleet fleet;
     struct attention_list attention;
+    const struct disrupt *disrupt; /* what could leave; NULL if too much is hidden to tell */
 };
 
 /* New reference. */

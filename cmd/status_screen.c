@@ -15,51 +15,23 @@
 #define ATTENTION_TEXT_MAX 58u /* wider texts have their command on a line of its own */
 #define SCREEN_WIDTH 100u      /* where the terminal's is not known */
 #define SCREEN_WIDTH_MIN 40u
-#define GIB (INT64_C(1) << 30)
 #define LINE_MAX_BYTES 1024u
 
 /* ---- amounts --------------------------------------------------------------------------------- */
 
-/* Tenths, rounded: "1.4"; whole numbers as "52", or "52.0" with `always`. */
-static void put_tenths(struct buf *out, int64_t v, int64_t unit, bool always)
-{
-    __int128 tenths = ((__int128)v * 10 + unit / 2) / unit;
-    long long whole = (long long)(tenths / 10), rest = (long long)(tenths % 10);
-    if (rest || always) {
-        buf_printf(out, "%lld.%lld", whole, rest);
-    } else {
-        buf_printf(out, "%lld", whole);
-    }
-}
-
 static void put_cpu(struct buf *out, const struct fleet_count *n, bool always)
 {
-    put_tenths(out, n->requested_cpu_milli, 1000, always);
+    screen_tenths(out, n->requested_cpu_milli, 1000, always);
     buf_putc(out, '/');
-    put_tenths(out, n->allocatable_cpu_milli, 1000, always);
-}
-
-/* Gibibytes: tenths below ten, whole above. */
-static void put_gib(struct buf *out, int64_t bytes)
-{
-    if (bytes < 10 * GIB) {
-        put_tenths(out, bytes, GIB, false);
-    } else {
-        buf_printf(out, "%lld", (long long)((bytes + GIB / 2) / GIB));
-    }
+    screen_tenths(out, n->allocatable_cpu_milli, 1000, always);
 }
 
 static void put_mem(struct buf *out, const struct fleet_count *n)
 {
-    put_gib(out, n->requested_mem_bytes);
+    screen_gib(out, n->requested_mem_bytes);
     buf_putc(out, '/');
-    put_gib(out, n->allocatable_mem_bytes);
+    screen_gib(out, n->allocatable_mem_bytes);
     buf_puts(out, "Gi");
-}
-
-static int percent(int64_t part, int64_t whole)
-{
-    return whole > 0 ? (int)(((__int128)part * 100 + whole / 2) / whole) : 0;
 }
 
 /* ">=" when a node's price is not known, "~" when one is an estimate, "?" when none is known. */
@@ -72,15 +44,6 @@ static void put_money(struct buf *out, const struct cost *c, const char *sign, b
     }
     buf_printf(out, "%s%s%s%s", c->unpriced ? ">=" : "", c->estimated ? "~" : "", sign,
                month ? money_month(c->pusd_h, text) : money_hour(c->pusd_h, text));
-}
-
-static const char *until_text(struct arena *a, int64_t t_ns, int64_t now_ns)
-{
-    char text[TIMEFMT_TEXT];
-    (void)timefmt_rfc3339(t_ns, text); /* 2026-01-05T09:00:00Z */
-    bool near = t_ns - now_ns < 24 * NS_PER_H;
-    return near ? arena_printf(a, "%.5s", text + 11)
-                : arena_printf(a, "%.10s %.5s", text, text + 11);
 }
 
 /* ---- head ------------------------------------------------------------------------------------ */
@@ -197,13 +160,36 @@ static void put_usage(const struct status_view *s, struct buf *out)
     }
     buf_puts(out, "Usage   cpu ");
     put_cpu(out, n, true);
-    buf_printf(out, "  %d%% ", percent(n->requested_cpu_milli, n->allocatable_cpu_milli));
+    buf_printf(out, "  %d%% ", screen_percent(n->requested_cpu_milli, n->allocatable_cpu_milli));
     term_bar(&s->c->term, n->requested_cpu_milli, n->allocatable_cpu_milli, BAR_CELLS, out);
     buf_puts(out, "    mem ");
     put_mem(out, n);
-    buf_printf(out, "  %d%% ", percent(n->requested_mem_bytes, n->allocatable_mem_bytes));
+    buf_printf(out, "  %d%% ", screen_percent(n->requested_mem_bytes, n->allocatable_mem_bytes));
     term_bar(&s->c->term, n->requested_mem_bytes, n->allocatable_mem_bytes, BAR_CELLS, out);
     buf_puts(out, "    (requests / allocatable)\n");
+}
+
+/* What consolidation could save, and how much of it something holds back. */
+static void put_potential(const struct status_view *s, struct buf *out)
+{
+    const struct consolidate_result *p = s->disrupt ? s->disrupt->plan : NULL;
+    struct arena *a = s->a;
+    char month[MONEY_TEXT];
+    if (!p || p->n_steps == 0) {
+        return;
+    }
+    bool estimated = false;
+    int64_t held = disrupt_held_back(s->disrupt);
+    for (uint32_t i = 0; i < p->n_steps; i++) {
+        estimated = estimated || disrupt_step_estimated(s->disrupt, &p->steps[i]);
+    }
+    buf_printf(out, "        consolidation could save %s (%s$%s/mo)",
+               screen_hour(a, p->saving_pusd_h, estimated, ""), estimated ? "~" : "",
+               money_month(p->saving_pusd_h, month));
+    if (held != 0) {
+        buf_printf(out, ", of which %s is held back now", screen_hour(a, held, estimated, ""));
+    }
+    buf_putc(out, '\n');
 }
 
 static void put_cost(const struct status_view *s, struct buf *out)
@@ -217,6 +203,7 @@ static void put_cost(const struct status_view *s, struct buf *out)
     buf_puts(out, "/h" GAP);
     put_money(out, &n->cost, "$", true);
     buf_printf(out, "/mo" GAP "spot %u of %u nodes\n", n->spot, n->initialized);
+    put_potential(s, out);
 }
 
 /* ---- pools ----------------------------------------------------------------------------------- */
@@ -233,15 +220,15 @@ static void put_limit(struct buf *out, enum resource r, int64_t used, int64_t li
     buf_puts(out, out->n ? ", " : "");
     if (r == RES_MEMORY) {
         buf_puts(out, "mem ");
-        put_gib(out, used);
+        screen_gib(out, used);
         buf_putc(out, '/');
-        put_gib(out, limit);
+        screen_gib(out, limit);
         buf_puts(out, "Gi");
     } else {
         buf_puts(out, "cpu ");
-        put_tenths(out, used, 1000, false);
+        screen_tenths(out, used, 1000, false);
         buf_putc(out, '/');
-        put_tenths(out, limit, 1000, false);
+        screen_tenths(out, limit, 1000, false);
     }
 }
 
@@ -290,7 +277,7 @@ static const char *budget_cell(const struct status_view *s, const struct fleet_p
     budget_rows(p->pool->np, (int64_t)p->n.initialized - p->n.terminating, p->n.disrupting,
                 s->w->now_ns, rows);
     if (rows[0].allowed == 0 && rows[0].opens_ns) {
-        buf_printf(&text, "0 until %s", until_text(s->a, rows[0].opens_ns, s->w->now_ns));
+        buf_printf(&text, "0 until %s", screen_clock(s->a, rows[0].opens_ns, s->w->now_ns));
     } else {
         buf_printf(&text, "%lld of %lld", (long long)rows[0].remaining, (long long)rows[0].allowed);
     }
@@ -484,9 +471,10 @@ static void put_stockouts(const struct status_view *s, struct buf *out)
     buf_puts(out, "\nSOLD OUT\n");
     for (size_t i = 0; i < f->n_stockouts && i < STATUS_STOCK_LINES; i++) {
         const struct facts_stockout *x = &f->stockouts[i];
-        const char *until = x->until_ns ? arena_printf(s->a, " until %s",
-                                                       until_text(s->a, x->until_ns, s->w->now_ns))
-                                        : "";
+        const char *until =
+            x->until_ns
+                ? arena_printf(s->a, " until %s", screen_clock(s->a, x->until_ns, s->w->now_ns))
+                : "";
         buf_printf(out, "  %s %s %s%s\n", text_safe(s->a, x->type),
                    text_safe(s->a, x->capacity_type), text_safe(s->a, x->zone), until);
     }

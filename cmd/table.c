@@ -135,6 +135,7 @@ static void put_blanks(struct buf *out, size_t n)
 static void put_line(const struct table *t, const struct layout *l, const struct term *term,
                      const struct table_cell *cells, struct buf *out)
 {
+    size_t start = out->n;
     for (size_t i = 0; i < l->n; i++) {
         size_t c = l->shown[i];
         const char *text = cells ? cells[c].text : t->columns[c].head;
@@ -145,6 +146,9 @@ static void put_line(const struct table *t, const struct layout *l, const struct
         if (i + 1 < l->n) {
             put_blanks(out, column_span(l, i) - before - width);
         }
+    }
+    while (out->n > start && out->p[out->n - 1] == ' ') {
+        out->n--; /* cells that say nothing */
     }
     buf_putc(out, '\n');
 }

@@ -36,7 +36,7 @@ struct table {
 
 void table_init(struct table *t, struct arena *a, const struct table_column *columns,
                 size_t n_columns);
-/* The next cell of the row at hand. NULL or "" prints "<none>", as kubectl. */
+/* The next cell of the row at hand. NULL or "" prints "<none>", as kubectl; " " leaves it empty. */
 void table_cell(struct table *t, const char *text);
 void table_cell_color(struct table *t, enum term_color color, const char *text);
 void table_cellf(struct table *t, const char *fmt, ...) PRINTF(2, 3);

@@ -64,6 +64,9 @@ static void object_free(struct world *w, enum kube_kind k, void *o)
     case KIND_CSI_NODE:
         decode_csi_node_free(o);
         return;
+    case KIND_POD_DISRUPTION_BUDGET:
+        decode_pdb_free(o);
+        return;
     default: /* in the arena */
         return;
     }
@@ -131,12 +134,28 @@ static struct world_lease *read_lease(struct world *w, const json_t *o)
     return l;
 }
 
+static void read_candidates(struct world *w, const json_t *o, struct world_request *r)
+{
+    const json_t *list = jsonx_arr(o, "spec.candidates");
+    size_t n = json_array_size(list);
+    n = n > WORLD_CANDIDATES_MAX ? WORLD_CANDIDATES_MAX : n;
+    struct world_candidate *v = ARENA_NEW_N(&w->mem, struct world_candidate, n);
+    for (size_t i = 0; i < n; i++) {
+        const json_t *one = json_array_get(list, i);
+        v[i] = (struct world_candidate){text(w, one, "nodeClaim"), text(w, one, "uid")};
+    }
+    r->claims = v;
+    r->n_claims = n;
+}
+
 static struct world_request *read_request(struct world *w, const json_t *o)
 {
     const char *phase = jsonx_str_or(o, "status.phase", "Pending");
     struct world_request *r = ARENA_NEW(&w->mem, struct world_request);
     r->name = text(w, o, "metadata.name");
-    r->pending = !jsonx_str(o, "spec.decision") && str_eq(phase, "Pending");
+    r->decision = text(w, o, "spec.decision");
+    read_candidates(w, o, r);
+    r->pending = *r->decision == '\0' && str_eq(phase, "Pending");
     r->created_ns = time_at(o, "metadata.creationTimestamp");
     r->expires_ns = time_at(o, "spec.expiresAt");
     return r;
@@ -155,17 +174,21 @@ static struct world_hold *read_hold(struct world *w, const json_t *o)
     return h;
 }
 
-/* NULL if it is not about a pod. */
+/* NULL if nobody asks about such objects. */
 static struct world_event *read_event(struct world *w, const json_t *o)
 {
     static const char *const times[] = {"series.lastObservedTime", "lastTimestamp", "eventTime",
                                         "firstTimestamp", "metadata.creationTimestamp"};
-    if (!str_eq(jsonx_str(o, "involvedObject.kind"), "Pod")) {
+    enum kube_kind about;
+    if (!kube_kind_find(jsonx_str_or(o, "involvedObject.kind", ""), NULL, &about) ||
+        (about != KIND_POD && about != KIND_NODE && about != KIND_NODE_CLAIM &&
+         about != KIND_NODE_POOL)) {
         return NULL;
     }
     struct world_event *e = ARENA_NEW(&w->mem, struct world_event);
+    e->about = about;
     e->ns = text(w, o, "involvedObject.namespace");
-    e->pod = text(w, o, "involvedObject.name");
+    e->name = text(w, o, "involvedObject.name");
     e->reason = text(w, o, "reason");
     e->message = text(w, o, "message");
     e->source = text(w, o, "source.component");
@@ -293,6 +316,8 @@ static void *decode_object(struct world *w, enum kube_kind k, const json_t *o, s
     case KIND_RUNTIME_CLASS:
         admission_put(decoder_admission(w->decoder), k, o);
         return NULL;
+    case KIND_POD_DISRUPTION_BUDGET:
+        return decode_pdb(w->decoder, o, err);
     case KIND_LEASE:
         return str_eq(jsonx_str(o, "metadata.name"), WORLD_LEASE) ? read_lease(w, o) : NULL;
     case KIND_DISRUPTION_REQUEST:
@@ -461,8 +486,8 @@ static int event_cmp(const void *x, const void *y)
 {
     const struct world_event *a = *(const struct world_event *const *)x;
     const struct world_event *b = *(const struct world_event *const *)y;
-    int c = str_cmp(a->ns, b->ns);
-    c = c ? c : str_cmp(a->pod, b->pod);
+    int c = a->about != b->about ? (a->about < b->about ? -1 : 1) : str_cmp(a->ns, b->ns);
+    c = c ? c : str_cmp(a->name, b->name);
     if (c == 0 && a->time_ns != b->time_ns) {
         return a->time_ns > b->time_ns ? -1 : 1; /* the latest first */
     }

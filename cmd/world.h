@@ -8,7 +8,7 @@
  *
  * Beside the model's kinds it keeps what little commands want of others: Leases named
  * karpenter-leader-election, the agent's facts (ConfigMap karp-offerings), DisruptionRequests and
- * Holds, Events about pods, and which image the controllers run.
+ * Holds, Events about pods, nodes, NodeClaims and NodePools, and which image the controllers run.
  *
  * With `keep` every object of a known kind is kept there as it came (objects.h), so that a command
  * can change objects and have the world made anew from them.
@@ -23,6 +23,7 @@
 #define WORLD_FACTS "karp-offerings"
 #define WORLD_MALFORMED_MAX 1000u
 #define WORLD_NOTES_MAX 64u
+#define WORLD_CANDIDATES_MAX 1000u /* of one request that are read */
 
 struct map;
 struct objects;
@@ -37,9 +38,16 @@ struct world_lease {
     int64_t renew_ns, duration_ns;
 };
 
+struct world_candidate {
+    const char *name, *uid; /* of a NodeClaim; uid "" = any */
+};
+
 struct world_request {
     const char *name;
-    bool pending; /* no decision, not over */
+    bool pending;                         /* no decision, not over */
+    const char *decision;                 /* "Approved", "Denied", "" */
+    const struct world_candidate *claims; /* what it is about */
+    size_t n_claims;
     int64_t created_ns, expires_ns;
 };
 
@@ -48,9 +56,10 @@ struct world_hold {
     int64_t until_ns; /* 0 = without end */
 };
 
-/* What a controller says about a pod. */
+/* What a controller says about an object. */
 struct world_event {
-    const char *ns, *pod;
+    enum kube_kind about; /* pod, node, NodeClaim or NodePool */
+    const char *ns, *name;
     const char *reason, *message, *source;
     int64_t time_ns; /* when it was said last, 0 = unknown */
 };

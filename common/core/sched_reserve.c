@@ -205,6 +205,32 @@ void sched_reserve_take(struct sched *s, struct sched_open *c, uint32_t at)
     s->reservations[at].held++;
 }
 
+bool sched_reserve_pin(struct sched *s, struct sched_open *c, const struct reservation *want)
+{
+    struct seeker k = {c->pool, c->types, c->offer, &c->reqs};
+    for (uint32_t i = 0; i < c->pool->n_reservations; i++) {
+        const struct pool_reservation *r = &c->pool->reservations[i];
+        if (r->in == want && suits(s, &k, want)) {
+            const struct sched_reservation *v = &s->reservations[r->at];
+            bool room = c->reservation == r->at || v->held < v->left;
+            if (room) {
+                sched_reserve_take(s, c, r->at);
+            }
+            return room;
+        }
+    }
+    return false;
+}
+
+void sched_reserve_spend(struct sched *s, struct sched_open *c)
+{
+    if (c->reservation != SCHED_NO_CLAIM) {
+        s->reservations[c->reservation].held--;
+        s->reservations[c->reservation].left--;
+        c->reservation = SCHED_NO_CLAIM;
+    }
+}
+
 const struct reservation *sched_reserve_of(const struct sched_open *c)
 {
     return c->reservation == SCHED_NO_CLAIM ? NULL : of_pool(c->pool, c->reservation);

@@ -115,7 +115,7 @@ apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
 rules:
-  - {level: Metadata, users: ["system:serviceaccount:karp:karp-agent", karpenter]}
+  - {level: Metadata, users: ["system:serviceaccount:karp:karp-agent", karpenter, viewer@example.com]}
   - {level: None}
 A
 }

@@ -12,7 +12,8 @@ static size_t all_groups(struct opt_group dst[8])
     dst[3] = opts_input;
     dst[4] = opts_decision;
     dst[5] = opts_version;
-    return 6;
+    dst[6] = opts_consolidate;
+    return 7;
 }
 
 /* A command line of up to eight words, and what comes of it: fields as "name=value …". */
@@ -69,6 +70,13 @@ static const struct {
     {{"--color=auto|always"},
      "",
      "invalid argument \"auto|always\" for \"--color\" flag: must be auto|always|never"},
+    {{"--dry-run"}, "dry-run=client", NULL},
+    {{"--dry-run", "server"}, "dry-run=client word:server", NULL},
+    {{"--dry-run=server"}, "dry-run=server", NULL},
+    {{"--dry-run=maybe"},
+     "",
+     "invalid argument \"maybe\" for \"--dry-run\" flag: must be client|server|none"},
+    {{"-lenv=prod", "--nodepool", "a", "--nodepool=b"}, "selector=env=prod pool:a pool:b", NULL},
     {{"--colo=never"}, "", "unknown flag: --colo"},
     {{"--unknown"}, "", "unknown flag: --unknown"},
     {{"--unknown=1"}, "", "unknown flag: --unknown"},
@@ -120,6 +128,9 @@ static void tell(struct buf *b, const struct cmd_opts *o)
     tell_int(b, "timeout", o->request_timeout_ns / 1000000);
     tell_list(b, "snapshot", &o->snapshots);
     tell_list(b, "group", &o->as_groups);
+    tell_text(b, "dry-run", o->dry_run);
+    tell_text(b, "selector", o->selector);
+    tell_list(b, "pool", &o->nodepools);
     tell_list(b, "word", &o->words);
 }
 
@@ -194,7 +205,8 @@ START_TEST(tables_are_sound)
             ck_assert_msg(opts_find(groups, n, row->name, strlen(row->name)) == row, "%s",
                           row->name);
             ck_assert(row->help && *row->help);
-            ck_assert((row->kind == OPT_FLAG) == (row->arg == NULL));
+            bool alone = row->kind == OPT_FLAG || row->kind == OPT_CHOICE;
+            ck_assert(alone == (row->arg == NULL));
             for (size_t k = 0; k < n; k++) {
                 for (size_t j = 0; j < groups[k].n; j++) {
                     ck_assert(row == &groups[k].v[j] || !row->letter ||

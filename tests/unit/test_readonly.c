@@ -1,5 +1,6 @@
 /* test_readonly.c - the reading commands against a server that writes down every request: they send
- * GETs and nothing else (cmd/simulate.c, cmd/explain.c, cmd/snapshot.c, cmd/status.c). */
+ * GETs and nothing else (cmd/simulate.c, cmd/explain.c, cmd/consolidate.c, cmd/snapshot.c,
+ * cmd/status.c). */
 #include "cmdrun.h"
 #include "common/base/str.h"
 
@@ -14,7 +15,8 @@
     "{\"kind\": \"" kind "List\", \"apiVersion\": \"" version                                      \
     "\", \"metadata\": {\"resourceVersion\": \"5\"}, \"items\": [" items "]}"
 
-/* A cluster with a pod that waits and one pool. The first path that fits; else an empty list. */
+/* A cluster with a pod that waits, one pool and a node without room. The first path that fits; else
+ * an empty list. */
 static const struct {
     const char *path, *body;
 } answers[] = {
@@ -45,6 +47,20 @@ static const struct {
           "{\"nodeClassRef\": {\"group\": \"karpenter.k8s.aws\", \"kind\": \"EC2NodeClass\", "
           "\"name\": \"d\"}, \"requirements\": [{\"key\": \"node.kubernetes.io/instance-type\", "
           "\"operator\": \"In\", \"values\": [\"m5.large\"]}]}}}}")},
+    {"/api/v1/nodes",
+     LIST("Node", "v1",
+          "{\"metadata\": {\"name\": \"n1\", \"labels\": {\"karpenter.sh/nodepool\": \"only\", "
+          "\"karpenter.sh/registered\": \"true\", \"karpenter.sh/initialized\": \"true\", "
+          "\"node.kubernetes.io/instance-type\": \"m5.large\"}}, \"spec\": {\"providerID\": "
+          "\"aws:///us-east-1a/i-1\"}, \"status\": {\"allocatable\": {\"cpu\": \"100m\", "
+          "\"pods\": \"10\"}, \"conditions\": [{\"type\": \"Ready\", \"status\": \"True\"}]}}")},
+    {"/apis/karpenter.sh/v1/nodeclaims",
+     LIST("NodeClaim", "karpenter.sh/v1",
+          "{\"metadata\": {\"name\": \"only-x\", \"labels\": {\"karpenter.sh/nodepool\": "
+          "\"only\"}}, \"spec\": {\"nodeClassRef\": {\"group\": \"karpenter.k8s.aws\", "
+          "\"kind\": \"EC2NodeClass\", \"name\": \"d\"}}, \"status\": {\"nodeName\": \"n1\", "
+          "\"providerID\": \"aws:///us-east-1a/i-1\", \"conditions\": [{\"type\": "
+          "\"Initialized\", \"status\": \"True\"}]}}")},
     {"/api/v1/namespaces/karp/configmaps", NULL},
     {"/apis/karp.dev", NULL},
 };
@@ -157,6 +173,26 @@ static const struct {
     {&cmd_explain_info, {"pod/waits", "-ojson"}, "\"Schedulable\"", "GET /api/v1/pods?"},
     {&cmd_snapshot_info, {NULL}, "name: waits", "GET /apis/storage.k8s.io/v1/storageclasses?"},
     {&cmd_snapshot_info, {"--redact", "-ojson"}, "\"r0000001\"", "GET /api/v1/pods?"},
+    {&cmd_explain_info,
+     {"node", "n1"},
+     "Node n1   nodeclaim only-x   m5.large",
+     "GET /api/v1/events?fieldSelector=involvedObject.namespace%3D"},
+    {&cmd_explain_info,
+     {"nodeclaim/only-x", "-ojson"},
+     "\"NodeExplanation\"",
+     "GET /apis/policy/v1/poddisruptionbudgets?"},
+    {&cmd_explain_info,
+     {"nodepool", "only"},
+     "NodePool only",
+     "GET /apis/karpenter.sh/v1/nodeclaims?"},
+    {&cmd_consolidate_info,
+     {"--dry-run"},
+     "over 1 managed node",
+     "GET /apis/policy/v1/poddisruptionbudgets?"},
+    {&cmd_consolidate_info,
+     {"--dry-run", "-ojson"},
+     "\"ConsolidationPlan\"",
+     "GET /apis/karpenter.sh/v1/nodeclaims?"},
     {&cmd_status_info, {NULL}, "1 needs a new node", "GET /api/v1/pods?"},
     {&cmd_version_info, {NULL}, "Server Version: v1.34.4", "GET /version"},
     {&cmd_status_info, {"-owide"}, "NODECLASS", "GET /apis/karpenter.sh/v1/nodeclaims?"},

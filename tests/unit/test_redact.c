@@ -4,6 +4,7 @@
 #include "common/base/str.h"
 
 #define SECRET "hunter2"
+#define CONSOLIDATE "tests/golden/consolidate" /* from the top of the tree */
 
 /* Every name in here begins with acme. Two pools, a pod for each, one for none, one for a node. */
 static const char cluster[] =
@@ -125,6 +126,52 @@ START_TEST(decides_alike)
 }
 END_TEST
 
+/* The same steps for the same money, the same nodes stay for the same reasons. */
+static char *plan_shape(const char *path)
+{
+    const char *args[] = {"--dry-run",  "--reason=All",
+                          "--snapshot", path,
+                          "--prices",   CONSOLIDATE "/prices.json",
+                          "--at",       "2026-11-30T14:00:03Z",
+                          "-ojson",     NULL};
+    static const char *const kept[] = {"type",       "reason", "savingsPerHour",
+                                       "allowedNow", "heldBy", "score"};
+    json_t *plan = cmdrun_json(&cmd_consolidate_info, args), *out = json_array(), *one;
+    size_t i, k;
+    json_array_append(out, json_object_get(plan, "summary"));
+    json_array_append_new(out,
+                          json_integer((json_int_t)json_array_size(jsonx_arr(plan, "budgets"))));
+    json_array_foreach (jsonx_arr(plan, "actions"), i, one) {
+        for (k = 0; k < ARRAY_LEN(kept); k++) {
+            json_array_append(out, json_object_get(one, kept[k]));
+        }
+    }
+    json_array_foreach (jsonx_arr(plan, "blocked"), i, one) {
+        json_array_append(out, json_object_get(one, "code"));
+    }
+    char *ret = json_dumps(out, JSON_INDENT(1));
+    json_decref(out);
+    json_decref(plan);
+    return ret;
+}
+
+START_TEST(consolidates_alike)
+{
+    char redacted[64];
+    struct cmdrun r;
+    take(CONSOLIDATE "/cluster.yaml", true, &r);
+    ck_assert_msg(!str_contains(r.out, "kafka"), "%s", r.out);
+    cmdrun_file(redacted, r.out);
+    char *a = plan_shape(CONSOLIDATE "/cluster.yaml"), *b = plan_shape(redacted);
+    ck_assert_str_eq(a, b);
+    ck_assert_msg(str_contains(a, "\"PDB\""), "%s", a);
+    free(a);
+    free(b);
+    unlink(redacted);
+    cmdrun_done(&r);
+}
+END_TEST
+
 START_TEST(tells_nothing)
 {
     char path[64];
@@ -159,5 +206,5 @@ START_TEST(plain_has_no_secrets)
 }
 END_TEST
 
-UNIT_MAIN("redact", UNIT_CASES(decides_alike, alike), UNIT_TEST(tells_nothing),
-          UNIT_TEST(plain_has_no_secrets))
+UNIT_MAIN("redact", UNIT_CASES(decides_alike, alike), UNIT_TEST(consolidates_alike),
+          UNIT_TEST(tells_nothing), UNIT_TEST(plain_has_no_secrets))

@@ -1,0 +1,381 @@
+/* disrupt.c - see disrupt.h. */
+#include "disrupt.h"
+
+#include "common/base/clock.h"
+#include "common/base/jsonx.h"
+#include "common/base/str.h"
+#include "fleet.h"
+#include "labelsel.h"
+#include "report.h"
+#include "screen.h"
+
+#define ANN_APPROVAL "karp.dev/disruption-approval"
+#define STEP_UNITS UINT64_C(50000000)
+
+const uint64_t disrupt_kinds =
+    GATHER(KIND_POD_DISRUPTION_BUDGET) | GATHER(KIND_DISRUPTION_REQUEST) | GATHER(KIND_HOLD);
+
+/* ---- Holds ----------------------------------------------------------------------------------- */
+
+static bool targets(const struct world_hold *h, const struct snapshot_node *n)
+{
+    if (str_eq(h->target_kind, "Cluster")) {
+        return true;
+    }
+    if (str_eq(h->target_kind, "NodePool")) {
+        return n->pool && str_eq(n->pool->np->m.name, h->target_name);
+    }
+    if (str_eq(h->target_kind, "NodeClaim")) {
+        return n->claim && str_eq(n->claim->m.name, h->target_name);
+    }
+    return str_eq(h->target_kind, "Node") && n->node && str_eq(n->node->m.name, h->target_name);
+}
+
+static const char *held(void *ctx, const struct snapshot_node *n)
+{
+    struct disrupt *d = ctx;
+    const struct world *w = &d->s->w;
+    for (size_t i = 0; i < world_n(w, KIND_HOLD); i++) {
+        const struct world_hold *h = world_at(w, KIND_HOLD, i);
+        if ((h->until_ns == 0 || h->until_ns > w->now_ns) && targets(h, n)) {
+            struct arena *a = &d->s->a;
+            return arena_printf(a, "hold %s%s%s%s%s%s%s", h->name, *h->by ? " by " : "", h->by,
+                                h->until_ns ? " until " : "",
+                                h->until_ns ? screen_clock(a, h->until_ns, w->now_ns) : "",
+                                *h->reason ? ": " : "", h->reason);
+        }
+    }
+    return NULL;
+}
+
+/* ---- approval -------------------------------------------------------------------------------- */
+
+/* "Off", "Required", "Underutilized,Drifted"; false if it is none of these. */
+static bool parse_approval(const char *text, unsigned *ret)
+{
+    *ret = 0;
+    if (str_eq(text, "Off")) {
+        return true;
+    }
+    if (str_eq(text, "Required")) {
+        *ret = DISRUPT_UNDERUTILIZED | DISRUPT_DRIFTED;
+        return true;
+    }
+    for (const char *at = text;; at++) {
+        size_t n = strcspn(at, ",");
+        bool found = false;
+        static const enum disruption_reason all[] = {DISRUPT_UNDERUTILIZED, DISRUPT_EMPTY,
+                                                     DISRUPT_DRIFTED};
+        for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+            const char *name = budget_reason_name(all[i]);
+            if (strlen(name) == n && memcmp(name, at, n) == 0) {
+                *ret |= (unsigned)all[i];
+                found = true;
+            }
+        }
+        at += n;
+        if (!found || *at == '\0') {
+            return found;
+        }
+    }
+}
+
+/* What asks for a decision on this node. A value that cannot be read asks for all. */
+static unsigned approval_of(const struct disrupt *d, const struct snapshot_node *n)
+{
+    const char *text = n->pool ? kvs_get(&n->pool->np->m.annotations, ANN_APPROVAL) : NULL;
+    unsigned ret;
+    if (!text) {
+        return d->approval;
+    }
+    return parse_approval(text, &ret) ? ret : DISRUPT_ALL;
+}
+
+static bool asks_about(const struct world_request *r, const struct snapshot_node *n)
+{
+    for (size_t i = 0; n->claim && i < r->n_claims; i++) {
+        if (str_eq(r->claims[i].name, n->claim->m.name)) {
+            return *r->claims[i].uid == '\0' || str_eq(r->claims[i].uid, n->claim->m.uid);
+        }
+    }
+    return false;
+}
+
+static bool in_force(const struct disrupt *d, const struct world_request *r)
+{
+    return r->expires_ns == 0 || r->expires_ns > d->s->w.now_ns;
+}
+
+static const char *denied(void *ctx, const struct snapshot_node *n)
+{
+    struct disrupt *d = ctx;
+    const struct world *w = &d->s->w;
+    for (size_t i = 0; i < world_n(w, KIND_DISRUPTION_REQUEST); i++) {
+        const struct world_request *r = world_at(w, KIND_DISRUPTION_REQUEST, i);
+        if (str_eq(r->decision, "Denied") && in_force(d, r) && asks_about(r, n)) {
+            return arena_printf(&d->s->a, "request %s was denied", r->name);
+        }
+    }
+    return NULL;
+}
+
+static const char *approval_pending(void *ctx, const struct snapshot_node *n)
+{
+    struct disrupt *d = ctx;
+    const struct world *w = &d->s->w;
+    bool empty = !n->usage || n->usage->pods == 0;
+    unsigned asks = approval_of(d, n);
+    for (size_t i = 0; i < world_n(w, KIND_DISRUPTION_REQUEST); i++) {
+        const struct world_request *r = world_at(w, KIND_DISRUPTION_REQUEST, i);
+        if (!in_force(d, r) || !asks_about(r, n)) {
+            continue;
+        }
+        if (str_eq(r->decision, "Approved")) {
+            return NULL;
+        }
+        if (r->pending) {
+            return arena_printf(&d->s->a, "request %s waits for a decision%s%s", r->name,
+                                r->expires_ns ? ", expires in " : "",
+                                r->expires_ns ? screen_age(&d->s->a, r->expires_ns - w->now_ns)
+                                              : "");
+        }
+    }
+    bool needed = asks & (empty ? DISRUPT_EMPTY : DISRUPT_UNDERUTILIZED | DISRUPT_DRIFTED);
+    return needed ? "needs a decision, and no request was filed yet" : NULL;
+}
+
+/* ---- trouble --------------------------------------------------------------------------------- */
+
+static bool pool_has(const struct snapshot_pool *p, const char *condition)
+{
+    return p && condition_true(&p->np->conditions, condition);
+}
+
+static bool published(const struct disrupt *d, const char *code)
+{
+    for (size_t i = 0; i < d->facts.n_attention; i++) {
+        if (str_eq(d->facts.attention[i].code, code)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool launches_failing(UNUSED void *ctx, const struct snapshot_pool *p)
+{
+    return pool_has(p, "LaunchIneffective") || pool_has(p, "RegistrationFailing");
+}
+
+static int64_t churn_until(UNUSED void *ctx, const struct snapshot_node *n)
+{
+    return pool_has(n->pool, "ChurnGuard") ? NS_NEVER : 0;
+}
+
+static bool drift_suspect(UNUSED void *ctx, const struct snapshot_pool *p)
+{
+    return pool_has(p, "DriftSuspect") || pool_has(p, "DriftHalted");
+}
+
+static bool price_suspect(void *ctx, UNUSED const struct snapshot_pool *p)
+{
+    return published(ctx, "PriceSuspect");
+}
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+/* "A=true,B=false" */
+static int read_gates(const char *text, struct consolidate_options *o, struct err *reterr)
+{
+    static const char name[] = "SpotToSpotConsolidation";
+    for (const char *at = text; at && *at;) {
+        size_t n = strcspn(at, ","), key = strcspn(at, "=,");
+        bool yes = n == key + 5 && strncmp(at + key, "=true", 5) == 0;
+        bool no = n == key + 6 && strncmp(at + key, "=false", 6) == 0;
+        if (!yes && !no) {
+            return err_set(reterr, ERR_INVALID,
+                           "invalid argument \"%s\" for \"--feature-gates\" flag: must be "
+                           "NAME=true or NAME=false, separated by commas",
+                           text);
+        }
+        if (key == strlen(name) && strncmp(at, name, key) == 0) {
+            o->spot_to_spot = yes;
+        }
+        at += n + (at[n] == ',');
+    }
+    return 0;
+}
+
+static int bad_option(const char *value, const char *flag, const char *want, struct err *reterr)
+{
+    return err_set(reterr, ERR_INVALID, "invalid argument \"%s\" for \"--%s\" flag: must be %s",
+                   value, flag, want);
+}
+
+static bool selected(void *ctx, const struct snapshot_node *n)
+{
+    struct disrupt *d = ctx;
+    const struct cmd_opts *o = d->s->c->o;
+    bool pool = o->nodepools.n == 0;
+    for (size_t i = 0; i < o->nodepools.n && n->pool; i++) {
+        pool = pool || str_eq(o->nodepools.v[i], n->pool->np->m.name);
+    }
+    if (!pool || !o->selector) {
+        return pool;
+    }
+    const struct meta *m = n->node ? &n->node->m : n->claim ? &n->claim->m : NULL;
+    return m && labelsel_matches(&d->s->a, d->s->w.syms, &d->selector, &m->labels);
+}
+
+static int check_pools(const struct session *s, struct err *reterr)
+{
+    const struct opt_texts *l = &s->c->o->nodepools;
+    for (size_t i = 0; i < l->n; i++) {
+        if (!snapshot_pool_find(&s->d.snap, l->v[i])) {
+            return err_set(reterr, ERR_NOT_FOUND, "nodepools \"%s\" not found", l->v[i]);
+        }
+    }
+    return 0;
+}
+
+static int read_options(struct disrupt *d, unsigned reasons, struct consolidate_options *ret,
+                        struct err *reterr)
+{
+    const struct cmd_opts *o = d->s->c->o;
+    consolidate_options_default(ret);
+    ret->reasons = reasons;
+    ret->upstream = d->facts.charge == CHARGE_KARPENTER;
+    ret->min_node_life_ns = o->min_node_life_ns;
+    ret->return_to_weight = o->return_to_weight;
+    ret->ignore_budgets = o->ignore_budgets;
+    if (o->spot_min_types > 0 && o->spot_min_types <= CATALOG_MAX_TYPES) {
+        ret->spot_min_types = (uint32_t)o->spot_min_types;
+    }
+    ret->max_steps = o->max_actions > UINT32_MAX ? UINT32_MAX : (uint32_t)o->max_actions;
+    if (o->selector && labelsel_parse(&d->s->a, o->selector, &d->selector, reterr) != 0) {
+        return -1;
+    }
+    if (o->selector || o->nodepools.n > 0) {
+        ret->selected = selected;
+        ret->selected_ctx = d;
+    }
+    if (o->min_saving && !consolidate_parse_saving(o->min_saving, &ret->min_saving)) {
+        return bad_option(o->min_saving, "min-saving", "a share such as 10% or $/h", reterr);
+    }
+    if (o->approval && !parse_approval(o->approval, &d->approval)) {
+        return bad_option(o->approval, "approval",
+                          "Off, Required or some of Underutilized,Drifted,Empty", reterr);
+    }
+    if (decide_options(d->s->c, &d->s->w, &d->s->a, &ret->sched, reterr) != 0 ||
+        check_pools(d->s, reterr) != 0) {
+        return -1;
+    }
+    return read_gates(o->feature_gates, ret, reterr);
+}
+
+/* ---- what is hidden -------------------------------------------------------------------------- */
+
+const char *disrupt_hidden(const struct world *w, struct arena *a)
+{
+    static const enum kube_kind needed[] = {KIND_NODE, KIND_POD, KIND_NODE_CLAIM, KIND_NODE_POOL};
+    const char *ret = NULL;
+    for (size_t i = 0; i < ARRAY_LEN(needed); i++) {
+        const char *name = kube_kind(needed[i])->plural;
+        if (w->hidden[needed[i]]) {
+            ret = ret ? arena_printf(a, "%s, %s", ret, name)
+                      : arena_printf(a, "not allowed to list %s", name);
+        }
+    }
+    return ret;
+}
+
+static bool no_node(UNUSED void *ctx, UNUSED const struct snapshot_node *n)
+{
+    return false;
+}
+
+/* ---- the plan -------------------------------------------------------------------------------- */
+
+int disrupt_plan(struct session *s, unsigned reasons, struct disrupt *ret, struct err *reterr)
+{
+    struct consolidate_options options;
+    memset(ret, 0, sizeof(*ret));
+    ret->s = s;
+    facts_read(&s->w, &s->a, &ret->facts);
+    if (read_options(ret, reasons, &options, reterr) != 0) {
+        return -1;
+    }
+    if (disrupt_hidden(&s->w, &s->a)) {
+        options.selected = no_node;
+    }
+    bool ours = ret->facts.charge != CHARGE_KARPENTER;
+    struct candidate_facts facts = {.ctx = ret,
+                                    .launches_failing = launches_failing,
+                                    .held = held,
+                                    .churn_until = churn_until,
+                                    .price_suspect = price_suspect,
+                                    .drift_suspect = drift_suspect,
+                                    .denied = ours ? denied : NULL,
+                                    .approval_pending = ours ? approval_pending : NULL,
+                                    .clock_skew = published(ret, "ClockSkew"),
+                                    .prices_ns = prices_made_ns(s->prices)};
+    ret->pass = consolidate_begin(&s->a, &s->d.snap, &facts, &options);
+    while (!consolidate_step(ret->pass, STEP_UNITS)) {
+    }
+    ret->plan = consolidate_result(ret->pass);
+    return 0;
+}
+
+const struct node_verdict *disrupt_verdict(const struct disrupt *d, const struct snapshot_node *n)
+{
+    for (uint32_t i = 0; i < d->plan->n_nodes; i++) {
+        if (d->plan->nodes[i].node == n) {
+            return &d->plan->nodes[i];
+        }
+    }
+    return NULL;
+}
+
+const struct consolidate_step *disrupt_step_of(const struct disrupt *d,
+                                               const struct snapshot_node *n)
+{
+    const struct node_verdict *v = disrupt_verdict(d, n);
+    return v && v->step >= 0 ? &d->plan->steps[v->step] : NULL;
+}
+
+int64_t disrupt_held_back(const struct disrupt *d)
+{
+    int64_t ret = 0;
+    for (uint32_t i = 0; i < d->plan->n_steps; i++) {
+        ret += d->plan->steps[i].n_held_by > 0 ? d->plan->steps[i].saving_pusd_h : 0;
+    }
+    return ret;
+}
+
+/* ---- estimates ------------------------------------------------------------------------------- */
+
+bool disrupt_out_estimated(const struct disrupt *d, const struct step_out *o)
+{
+    bool ret = false;
+    (void)fleet_price(&d->s->d.snap, o->node, d->s->prices, &ret);
+    return ret;
+}
+
+bool disrupt_in_estimated(const struct disrupt *d, const struct step_in *i)
+{
+    return report_claim_estimated(d->s, &i->claim);
+}
+
+bool disrupt_step_estimated(const struct disrupt *d, const struct consolidate_step *step)
+{
+    for (uint32_t i = 0; i < step->n_out; i++) {
+        if (disrupt_out_estimated(d, &step->out[i])) {
+            return true;
+        }
+    }
+    for (uint32_t i = 0; i < step->n_in; i++) {
+        if (disrupt_in_estimated(d, &step->in[i])) {
+            return true;
+        }
+    }
+    return false;
+}
