@@ -165,9 +165,10 @@ struct consolidate_result {
     int64_t saving_pusd_h;
     uint32_t nodes_out, nodes_in, pods_moved;
     uint64_t work_units;
-    bool truncated;  /* work units ran out: what was found is good, there may be more */
-    bool cut_short;  /* max_steps */
-    char digest[65]; /* see plan.h */
+    size_t peak_bytes; /* of work space beside the arena, which is given back */
+    bool truncated;    /* work units ran out: what was found is good, there may be more */
+    bool cut_short;    /* max_steps */
+    char digest[65];   /* see plan.h */
 };
 
 struct consolidate;

@@ -99,6 +99,7 @@ enum phase {
     PHASE_REPLACE,
     PHASE_STAYS, /* why nodes that got pods stay */
     PHASE_END,
+    PHASE_REPLAY,
     PHASE_DONE
 };
 
@@ -167,6 +168,12 @@ struct consolidate {
     struct growth g;
     struct found *found;
     uint32_t n_found, cap_found;
+    struct {
+        const struct found **order;
+        uint32_t ok; /* so many of them hold */
+        bool as_found;
+    } replay;
+    size_t peak_bytes;
     uint64_t units; /* beside those of s */
     struct consolidate_result result;
 };
@@ -220,8 +227,14 @@ bool search_replace(struct consolidate *c);
 
 /* ---- consolidate_replay.c -------------------------------------------------------------------- */
 
-/* Puts the steps into the order of execution and leaves out those that do not hold. */
-void replay(struct consolidate *c);
+/* Puts the steps into the order of execution. */
+void replay_begin(struct consolidate *c);
+/* Plays the next step on a picture that was just started; false when all were played. */
+bool replay_step(struct consolidate *c);
+/* The first step did not hold in the order that is wanted: once more as they were found. */
+bool replay_again(struct consolidate *c);
+/* The steps that hold are the plan. */
+void replay_take(struct consolidate *c);
 
 /* ---- consolidate_verdict.c ------------------------------------------------------------------- */
 
