@@ -16,6 +16,8 @@
 
 /* New claims of one set, and sets around one seed that fail before the next seed is taken. */
 #define CONSOLIDATE_MAX_NEW 4
+/* Nodes of one set: a step that moves more at once is no step. (Karpenter stops at 101.) */
+#define CONSOLIDATE_MAX_SET 100
 #define CONSOLIDATE_MAX_MISSES 64
 /* Proportions of cpu and memory for which a lower bound of prices is known. */
 #define CONSOLIDATE_MIXES 8
