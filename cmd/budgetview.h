@@ -7,7 +7,6 @@
 #include "common/core/budget.h"
 
 #define BUDGET_REASONS 3
-#define BUDGET_HORIZON_NS (INT64_C(8) * 24 * 3600 * 1000000000)
 
 struct budget_row {
     enum disruption_reason reason;
