@@ -2,8 +2,8 @@
 #include "common/base/cron.h"
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
-#include "common/base/tzone.h"
 #include "common/base/timefmt.h"
+#include "common/base/tzone.h"
 #include "common/core/labels.h"
 #include "decode_priv.h"
 
