@@ -3,6 +3,7 @@
 #include "clock.h"
 #include "str.h"
 #include "timefmt.h"
+#include "tzone.h"
 
 #include <ctype.h>
 #include <strings.h>
@@ -276,7 +277,8 @@ static int next_minute(const struct cron *c, int from)
     return -1;
 }
 
-int64_t cron_next(const struct cron *c, int64_t wall_ns)
+/* Local time as if it were UTC. */
+static int64_t next_local(const struct cron *c, int64_t wall_ns)
 {
     struct timefmt_civil t;
     if (wall_ns < INT64_MIN + NS_PER_DAY) {
@@ -301,12 +303,34 @@ int64_t cron_next(const struct cron *c, int64_t wall_ns)
     }
 }
 
-bool cron_active(const struct cron *c, int64_t duration_ns, int64_t now_wall_ns)
+int64_t cron_next(const struct cron *c, const struct tzone *tz, int64_t wall_ns)
+{
+    if (tz == NULL) {
+        return next_local(c, wall_ns);
+    }
+    int64_t local;
+    if (__builtin_add_overflow(wall_ns, tzone_offset_ns(tz, wall_ns), &local)) {
+        return NS_NEVER;
+    }
+    for (;;) {
+        local = next_local(c, local);
+        if (local >= NS_NEVER - NS_PER_DAY * 2) {
+            return NS_NEVER;
+        }
+        int64_t hit = tzone_from_local(tz, local, wall_ns);
+        if (hit != NS_NEVER) {
+            return hit;
+        }
+    }
+}
+
+bool cron_active(const struct cron *c, const struct tzone *tz, int64_t duration_ns,
+                 int64_t now_wall_ns)
 {
     int64_t since;
     if (__builtin_sub_overflow(now_wall_ns, duration_ns, &since)) {
         since = duration_ns > 0 ? INT64_MIN : INT64_MAX;
     }
-    int64_t hit = cron_next(c, since);
+    int64_t hit = cron_next(c, tz, since);
     return hit != NS_NEVER && hit <= now_wall_ns;
 }

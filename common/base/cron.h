@@ -3,7 +3,9 @@
  *
  * Five fields (minute hour day-of-month month day-of-week), names, ranges, steps, lists, and
  * @yearly @annually @monthly @weekly @daily @midnight @hourly. When day-of-month and day-of-week
- * are both restricted either one matches (robfig's rule). UTC. A field of commas only parses, as
+ * are both restricted either one matches (robfig's rule). In UTC, or
+ * in the local time of a zone (ours): a time that the clock is put forward over is no hit, one that
+ * comes twice is one hit, the first. A field of commas only parses, as
  * there, and never hits. TZ= and @every are refused: Karpenter's schema does not let them in.
  */
 #ifndef KARP_BASE_CRON_H
@@ -21,9 +23,12 @@ struct cron {
 };
 
 int cron_parse(const char *s, struct cron *ret, struct err *reterr);
-/* First hit strictly after wall_ns; NS_NEVER if there is none within five years. */
-int64_t cron_next(const struct cron *c, int64_t wall_ns);
+struct tzone;
+
+/* First hit strictly after wall_ns; NS_NEVER if there is none within five years. tz NULL: UTC. */
+int64_t cron_next(const struct cron *c, const struct tzone *tz, int64_t wall_ns);
 /* True if a hit lies in (now - duration, now]: the window that a hit opens contains now. */
-bool cron_active(const struct cron *c, int64_t duration_ns, int64_t now_wall_ns);
+bool cron_active(const struct cron *c, const struct tzone *tz, int64_t duration_ns,
+                 int64_t now_wall_ns);
 
 #endif

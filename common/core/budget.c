@@ -7,17 +7,18 @@
 /* A budget that is not in force allows anything; one that cannot be read, nothing. */
 enum active { INACTIVE, ACTIVE, UNREADABLE };
 
-static enum active budget_active(const struct budget *b, int64_t now_ns)
+static enum active budget_active(const struct nodepool *np, const struct budget *b, int64_t now_ns)
 {
     struct cron cron;
     bool timed = b->duration_ns != DURATION_ABSENT;
     if (b->schedule == NULL) {
         return timed ? UNREADABLE : ACTIVE;
     }
-    if (!timed || b->duration_ns < 0 || cron_parse(b->schedule, &cron, NULL) != 0) {
+    if (!timed || b->duration_ns < 0 || np->budget_tz_unknown ||
+        cron_parse(b->schedule, &cron, NULL) != 0) {
         return UNREADABLE;
     }
-    return cron_active(&cron, b->duration_ns, now_ns) ? ACTIVE : INACTIVE;
+    return cron_active(&cron, np->budget_tz, b->duration_ns, now_ns) ? ACTIVE : INACTIVE;
 }
 
 static int32_t clamp(int64_t v)
@@ -69,7 +70,7 @@ int32_t budget_allowed(const struct nodepool *np, enum disruption_reason reason,
         if (b->reasons != 0 && (b->reasons & (unsigned)reason) == 0) {
             continue;
         }
-        enum active active = budget_active(b, now_ns);
+        enum active active = budget_active(np, b, now_ns);
         int32_t allowed = active == ACTIVE     ? budget_nodes(b->nodes, nodes < 0 ? 0 : nodes)
                           : active == INACTIVE ? BUDGET_UNLIMITED
                                                : 0;
@@ -108,7 +109,8 @@ static int64_t next_boundary(const struct nodepool *np, int64_t t)
             cron_parse(b->schedule, &cron, NULL) != 0) {
             continue;
         }
-        int64_t opens = cron_next(&cron, t), hit = cron_next(&cron, t - b->duration_ns);
+        int64_t opens = cron_next(&cron, np->budget_tz, t);
+        int64_t hit = cron_next(&cron, np->budget_tz, t - b->duration_ns);
         int64_t closes = hit == INT64_MAX ? hit : hit + b->duration_ns;
         ret = opens < ret ? opens : ret;
         ret = closes < ret ? closes : ret;

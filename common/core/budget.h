@@ -2,7 +2,8 @@
  * budget.h - how many nodes of a pool may leave now.
  *
  * The minimum over the pool's budgets that apply to the reason and are active now; percentages of
- * the pool's nodes round up, as Karpenter; a budget that cannot be read allows nothing.
+ * the pool's nodes round up, as Karpenter; a budget that cannot be read allows nothing. Schedules
+ * are in UTC, or in the pool's time zone (ours); in one that is not known they allow nothing.
  */
 #ifndef KARP_CORE_BUDGET_H
 #define KARP_CORE_BUDGET_H

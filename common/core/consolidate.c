@@ -393,12 +393,20 @@ static const enum phase orders[][14] = {
     {PHASE_SETTLE, PHASE_EMPTY, PHASE_DRIFT, PHASE_HIDE, PHASE_ALONE, PHASE_SEED, REST},
     {PHASE_SETTLE, PHASE_EMPTY, PHASE_DRIFT, PHASE_HIDE, PHASE_ALONE, PHASE_SEED, PHASE_REPLACE,
      REST},
+    {PHASE_SETTLE, PHASE_REPLAY},
 };
 #undef REST
+#define REPLAY (ARRAY_LEN(orders) - 1)
 
 static uint64_t spent(const struct consolidate *c)
 {
     return c->units + c->s->result.work_units;
+}
+
+static size_t peak(const struct consolidate *c)
+{
+    size_t now = whatif_held_bytes(c->s);
+    return now > c->peak_bytes ? now : c->peak_bytes;
 }
 
 static void next_phase(struct consolidate *c)
@@ -435,31 +443,48 @@ static void compare(struct consolidate *c)
     }
 }
 
-static void begin_again(struct consolidate *c)
+/* A picture of its own for what comes now: another search, or the replay. */
+static void begin_picture(struct consolidate *c, uint32_t try)
 {
-    c->found = NULL;
-    c->n_found = c->cap_found = 0;
-    memcpy(c->cands, c->fresh, c->n_cands * sizeof(*c->cands));
-    memset(c->g.failed, 0, c->n_kinds * sizeof(*c->g.failed));
-    whatif_end(c->s);
     c->units = spent(c);
+    c->peak_bytes = peak(c);
+    whatif_end(c->s);
     c->s = whatif_begin(c->a, c->snap, &c->opt.sched, c->moving, c->n_moving);
-    c->try++;
+    c->try = try;
     c->step = 0;
     c->phase = PHASE_SETTLE;
 }
 
-static void finish(struct consolidate *c)
+static void begin_again(struct consolidate *c)
+{
+    c->found = NULL;
+    c->n_found = c->cap_found = 0;
+    if (c->n_cands > 0) {
+        memcpy(c->cands, c->fresh, c->n_cands * sizeof(*c->cands));
+    }
+    memset(c->g.failed, 0, c->n_kinds * sizeof(*c->g.failed));
+    begin_picture(c, c->try + 1);
+}
+
+static void begin_replay(struct consolidate *c)
 {
     c->found = c->best.found;
     c->n_found = c->best.n_found;
     if (c->n_cands > 0) {
         memcpy(c->cands, c->best.cands, c->n_cands * sizeof(*c->cands));
     }
+    replay_begin(c);
+    begin_picture(c, REPLAY);
+}
+
+static void finish(struct consolidate *c)
+{
     c->result.work_units = spent(c);
-    replay(c);
-    verdict_all(c);
+    c->result.peak_bytes = peak(c);
     whatif_end(c->s);
+    c->s = NULL;
+    replay_take(c);
+    verdict_all(c);
     c->phase = PHASE_DONE;
 }
 
@@ -467,7 +492,7 @@ static void finish(struct consolidate *c)
 static bool enough(const struct consolidate *c)
 {
     int64_t most = price_most(c);
-    return c->try + 1 >= ARRAY_LEN(orders) || c->n_ratio < 2 || c->result.truncated ||
+    return c->try + 1 >= REPLAY || c->n_ratio < 2 || c->result.truncated ||
            c->best.saving >= most - most / 20;
 }
 
@@ -496,10 +521,23 @@ static bool search(struct consolidate *c)
         return false;
     case PHASE_SETTLE:
     case PHASE_END:
+    case PHASE_REPLAY:
     case PHASE_DONE:
         break;
     }
     return false;
+}
+
+static void play(struct consolidate *c)
+{
+    if (replay_step(c)) {
+        return;
+    }
+    if (replay_again(c)) {
+        begin_picture(c, REPLAY);
+    } else {
+        finish(c);
+    }
 }
 
 /* Work units are over: the search ends with what it has. */
@@ -517,7 +555,7 @@ static bool settle(struct consolidate *c, uint64_t units)
     if (!whatif_settle(c->s, units)) {
         return false;
     }
-    if (c->try == 0) {
+    if (c->ranks == NULL) {
         begin_search(c);
     }
     whatif_start(c->s, c->ranks);
@@ -525,28 +563,38 @@ static bool settle(struct consolidate *c, uint64_t units)
     return true;
 }
 
+/* One thing; false: the units were not enough for it. */
+static bool advance(struct consolidate *c, uint64_t units)
+{
+    bool over = c->opt.max_units != 0 && spent(c) >= c->opt.max_units;
+    if (c->phase == PHASE_SETTLE) {
+        return settle(c, units);
+    }
+    if (c->phase == PHASE_REPLAY) {
+        play(c);
+    } else if (c->phase == PHASE_END) {
+        compare(c);
+        if (enough(c)) {
+            begin_replay(c);
+        } else {
+            begin_again(c);
+        }
+    } else if (over || arena_over(c->a)) {
+        truncate_search(c);
+    } else if (!search(c)) {
+        next_phase(c);
+    }
+    return true;
+}
+
 bool consolidate_step(struct consolidate *c, uint64_t units)
 {
     while (c->phase != PHASE_DONE && units > 0) {
         uint64_t before = spent(c);
-        bool over = (c->opt.max_units != 0 && before >= c->opt.max_units) || arena_over(c->a);
-        if (c->phase == PHASE_SETTLE) {
-            if (!settle(c, units)) {
-                return false;
-            }
-        } else if (c->phase == PHASE_END) {
-            compare(c);
-            if (enough(c)) {
-                finish(c);
-            } else {
-                begin_again(c);
-            }
-        } else if (over) {
-            truncate_search(c);
-        } else if (!search(c)) {
-            next_phase(c);
+        if (!advance(c, units)) {
+            return false;
         }
-        uint64_t used = spent(c) - before + 1;
+        uint64_t used = c->phase != PHASE_DONE ? spent(c) - before + 1 : 1;
         units -= used < units ? used : units;
     }
     return c->phase == PHASE_DONE;
@@ -565,7 +613,8 @@ const struct consolidate_result *consolidate_result(struct consolidate *c)
 
 void consolidate_end(struct consolidate *c)
 {
-    if (c != NULL) {
+    if (c != NULL && c->s != NULL) {
         whatif_end(c->s);
+        c->s = NULL;
     }
 }

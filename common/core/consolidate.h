@@ -12,11 +12,12 @@
  *  - pending pods and those of nodes that leave already are placed first. Those that find no place
  *    neither help nor block (ours). A node on which one is placed is Nominated.
  *  - pods go to initialized nodes and new claims, never to a node that is still coming up. Soft
- * rules about other pods are given up rather than opening a node (ours), and listed.
- *  - a replacement is strictly cheaper: every type, zone and capacity type that it may be launched
- *    as. Types and zones that are dearer are taken off, minValues permitting. If spot is among the
- *    ways it is the only one. Unknown prices are never guessed: a node without price is deleted or
- *    stays.
+ *    rules about other pods are given up rather than opening a node (ours), and listed.
+ *  - a replacement is strictly cheaper, by a millionth of a dollar at least (prices are rounded):
+ *    every type, zone and capacity type that it may be launched as. Types and zones that are dearer
+ *    are taken off, minValues permitting. It is pinned to the capacity type of its cheapest way, so
+ *    that a failed spot launch becomes nothing dearer. Several nodes are not merged into one like
+ *    one of them. Unknown prices are never guessed: a node without price is deleted or stays.
  *  - spot is replaced by spot only if that is switched on; a single node needs spot_min_types
  *    cheaper types, and the list is cut to the cheapest so many.
  *  - min-saving (ours): of the price of what leaves, or in $/h; for every step but Empty and
@@ -27,17 +28,20 @@
  *    price is replaced there.
  *  - Drifted: any number of replacements at any price; oldest first, empty ones before all.
  *
- * Order: steps are searched by money saved per unit of disruption (candidate.h). Sets: first each
- * node by itself (delete, else replace), then sets grown node by node around each seed into common
- * new nodes; the better way is taken. Search is bounded by work units: one unit is one pod class
- * tried against one place (sched.h) or one candidate looked at.
+ * Order: steps are searched by money saved per unit of disruption (candidate.h). First each node by
+ * itself (delete, else replace), then sets grown node by node around each seed into common new
+ * nodes, of at most a hundred; the better way is taken. Where much is left that could be saved
+ * (a lower bound of what the pods cost anywhere tells), other orders of searching are tried and the
+ * best plan is taken. Steps are executed by score as far as they hold in that order. Work units
+ * bound it all: one is one pod class tried against one place (sched.h) or one candidate looked at.
  *
  * Budgets do not shorten the plan: steps carry what holds them back now. But no step takes more
  * nodes of a pool than its budgets ever allow at once (at least one).
  *
  * Resumable: begin, step(units) until it says done, result. Slicing and the order of input never
- * change the result. Everything lives in the arena given to begin, but work
- * space that is given back at the end.
+ * change the result. Everything lives in the arena given to begin, but work space that is given
+ * back at the end. A step may do a little more than it was given: the largest thing that is not
+ * cut is one candidate with its pods.
  */
 #ifndef KARP_CORE_CONSOLIDATE_H
 #define KARP_CORE_CONSOLIDATE_H
@@ -165,9 +169,10 @@ struct consolidate_result {
     int64_t saving_pusd_h;
     uint32_t nodes_out, nodes_in, pods_moved;
     uint64_t work_units;
-    bool truncated;  /* work units ran out: what was found is good, there may be more */
-    bool cut_short;  /* max_steps */
-    char digest[65]; /* see plan.h */
+    size_t peak_bytes; /* of work space beside the arena, which is given back */
+    bool truncated;    /* work units ran out: what was found is good, there may be more */
+    bool cut_short;    /* max_steps */
+    char digest[65];   /* see plan.h */
 };
 
 struct consolidate;

@@ -4,14 +4,36 @@
 
 /* ---- one node -------------------------------------------------------------------------------- */
 
-/* Why its pods found no place: the last one that was refused. */
-static struct reason no_room(struct consolidate *c)
+/* What the pool that comes nearest has against a new node for the class. */
+static const char *obstacle(struct consolidate *c, struct sched_class *k)
+{
+    struct sched *s = c->s;
+    struct reason nearest = {.code = REASON_NONE}, r;
+    for (uint32_t i = 0; i < s->n_pools; i++) {
+        sched_obstacle(s, &s->pools[i], k, &r);
+        if (r.code == REASON_NONE) {
+            return "more new nodes than leave would be needed";
+        }
+        nearest = r.code > nearest.code ? r : nearest;
+    }
+    struct buf b;
+    buf_init(&b, 4096);
+    reason_fmt(s->syms, &nearest, &b);
+    const char *ret = arena_strdup(c->a, b.n > 0 ? b.p : "there is no NodePool");
+    buf_done(&b);
+    return ret;
+}
+
+/* Its pods found no place: the last one that was refused, and why if a new node was allowed. */
+static struct reason no_room(struct consolidate *c, bool explain)
 {
     const struct sched *s = c->s;
+    uint32_t last = s->result.n_refused - 1;
     struct reason r = {.code = REASON_PodsDoNotFit, .short_of = {.res = RES_FIXED}};
-    if (s->result.n_refused > 0) {
-        const struct pod *p = s->refused[s->result.n_refused - 1].pod;
-        r.object = arena_printf(c->a, "%s/%s", p->m.ns, p->m.name);
+    const struct pod *p = s->refused[last].pod;
+    r.object = arena_printf(c->a, "%s/%s", p->m.ns, p->m.name);
+    if (explain) {
+        r.text = obstacle(c, &c->s->classes[s->refused_class[last]]);
     }
     return r;
 }
@@ -38,7 +60,7 @@ static bool try_alone(struct consolidate *c, struct cand *x, uint32_t max_new, b
     bool drifted = x->reason == DISRUPT_DRIFTED;
     *ret = (struct worth){.ok = false};
     if (!fits) {
-        ret->why = no_room(c);
+        ret->why = no_room(c, max_new > 0);
     } else if (drifted) {
         int64_t in = price_of_claims(c);
         ret->ok = true;
@@ -354,7 +376,7 @@ static void shrink(struct growth *g, uint32_t n)
 bool search_grow(struct consolidate *c)
 {
     struct growth *g = &c->g;
-    while (g->at < c->n_sets && g->misses < CONSOLIDATE_MAX_MISSES) {
+    while (g->at < c->n_sets && g->misses < CONSOLIDATE_MAX_MISSES && g->n < CONSOLIDATE_MAX_SET) {
         struct cand *x = c->sets[g->at++];
         if (!free_to_go(x) || g->refused[x->kind] == g->max_new || x->in_set == g->serial ||
             whatif_touched(c->s, x->node) || too_many(c, x)) {

@@ -3,6 +3,7 @@
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
+#include "common/base/tzone.h"
 #include "common/core/labels.h"
 #include "common/core/want.h"
 #include "decode_priv.h"
@@ -248,6 +249,16 @@ static int read_policy(const json_t *disruption, enum consolidation_policy *ret,
     return err_set(reterr, ERR_INVALID, "consolidationPolicy: \"%s\" is unknown", name);
 }
 
+/* Of the zone that the annotation names; one that is not known here closes timed budgets. */
+static void read_timezone(struct nodepool *p)
+{
+    const char *name = kvs_get(&p->m.annotations, ANN_BUDGET_TIMEZONE);
+    if (name != NULL) {
+        p->budget_tz = tzone_load(&p->mem, TZONE_FOLDER, name, NULL);
+        p->budget_tz_unknown = p->budget_tz == NULL;
+    }
+}
+
 static void read_disruption(struct nodepool *p, const json_t *spec)
 {
     struct arena *a = &p->mem;
@@ -258,6 +269,7 @@ static void read_disruption(struct nodepool *p, const json_t *spec)
          decode_duration(disruption, "consolidateAfter", true, 0, &p->consolidate_after_ns, &e));
     NOTE("spec.disruption.", read_policy(disruption, &p->policy, &e));
     NOTE("spec.disruption.", read_budgets(p, disruption, &e));
+    read_timezone(p);
 }
 
 /* ---- limits, weight, replicas ---------------------------------------------------------------- */

@@ -1,5 +1,4 @@
-#include "fixture.h"
-#include "unit.h"
+#include "plantest.h"
 
 #include "common/core/candidate.h"
 
@@ -25,7 +24,7 @@ static bool says_failing(void *ctx, const struct snapshot_pool *p UNUSED)
 }
 
 /* One node that may go, and what each row does to it. */
-struct world {
+struct setting {
     struct fix *f;
     struct nodepool *np;
     struct node *node;
@@ -41,133 +40,133 @@ static void annotate(struct fix *f, struct meta *m, const char *value)
     m->annotations = (struct kvs){kv, 1};
 }
 
-static void set_nothing(struct world *w UNUSED)
+static void set_nothing(struct setting *w UNUSED)
 {
 }
 
-static void set_no_claim(struct world *w)
+static void set_no_claim(struct setting *w)
 {
     w->f->in.n_claims = 0;
 }
 
-static void set_no_pool(struct world *w)
+static void set_no_pool(struct setting *w)
 {
     w->f->in.n_pools = 0;
 }
 
-static void set_label_missing(struct world *w)
+static void set_label_missing(struct setting *w)
 {
     w->node->m.labels = fix_labels(w->f, "karpenter.sh/registered=true");
 }
 
-static void set_condition_missing(struct world *w)
+static void set_condition_missing(struct setting *w)
 {
     w->nc->conditions.n = 2;
 }
 
-static void set_no_node(struct world *w)
+static void set_no_node(struct setting *w)
 {
     w->f->in.n_nodes = 0;
 }
 
-static void set_deleting(struct world *w)
+static void set_deleting(struct setting *w)
 {
     w->nc->m.deleted_ns = FIX_NOW;
 }
 
-static void set_disrupted_taint(struct world *w)
+static void set_disrupted_taint(struct setting *w)
 {
     w->node->taints = fix_taints(w->f, "karpenter.sh/disrupted:NoSchedule");
 }
 
-static void set_in_command(struct world *w)
+static void set_in_command(struct setting *w)
 {
     w->says.in_command = true;
 }
 
-static void set_nominated(struct world *w)
+static void set_nominated(struct setting *w)
 {
     w->says.nominated = true;
 }
 
-static void set_do_not_disrupt(struct world *w)
+static void set_do_not_disrupt(struct setting *w)
 {
     annotate(w->f, &w->node->m, "true");
 }
 
-static void set_do_not_disrupt_claim(struct world *w)
+static void set_do_not_disrupt_claim(struct setting *w)
 {
     annotate(w->f, &w->nc->m, "yes, please");
 }
 
-static void set_do_disrupt(struct world *w)
+static void set_do_disrupt(struct setting *w)
 {
     annotate(w->f, &w->node->m, "false");
 }
 
-static void set_do_not_disrupt_pod(struct world *w)
+static void set_do_not_disrupt_pod(struct setting *w)
 {
     w->usage->do_not_disrupt = 1;
 }
 
-static void set_never(struct world *w)
+static void set_never(struct setting *w)
 {
     w->np->consolidate_after_ns = DURATION_NEVER;
 }
 
-static void set_static(struct world *w)
+static void set_static(struct setting *w)
 {
     w->np->is_static = true;
 }
 
-static void set_pod(struct world *w)
+static void set_pod(struct setting *w)
 {
     w->usage->pods = 1;
 }
 
-static void set_terminating_pod(struct world *w)
+static void set_terminating_pod(struct setting *w)
 {
     w->usage->waiting_evict = 1;
 }
 
-static void set_daemon_only(struct world *w)
+static void set_daemon_only(struct setting *w)
 {
     w->usage->requested = w->usage->daemon_requested = fix_res(500, 100, 3);
 }
 
-static void set_when_empty(struct world *w)
+static void set_when_empty(struct setting *w)
 {
     w->np->policy = POLICY_EMPTY;
 }
 
-static void set_unknown_field(struct world *w)
+static void set_unknown_field(struct setting *w)
 {
     w->np->unknown_field = "spec.newer";
 }
 
-static void set_failing(struct world *w)
+static void set_failing(struct setting *w)
 {
     w->says.failing = true;
 }
 
-static void set_waiting(struct world *w)
+static void set_waiting(struct setting *w)
 {
     w->nc->last_pod_event_ns = FIX_NOW - 10 * FIX_S;
 }
 
-static void set_waited(struct world *w)
+static void set_waited(struct setting *w)
 {
     w->nc->last_pod_event_ns = FIX_NOW - 30 * FIX_S;
 }
 
-static void set_budget(struct world *w)
+static void set_budget(struct setting *w)
 {
     static const struct budget none[] = {{"0", DISRUPT_EMPTY, NULL, DURATION_ABSENT}};
     w->np->budgets = none;
     w->np->n_budgets = 1;
 }
 
-static void set_budget_of_others(struct world *w)
+static void set_budget_of_others(struct setting *w)
 {
     static const struct budget none[] = {
         {"0", DISRUPT_DRIFTED | DISRUPT_UNDERUTILIZED, NULL, DURATION_ABSENT}};
@@ -176,7 +175,7 @@ static void set_budget_of_others(struct world *w)
 }
 
 /* Not ready, it uses up the one that may go. */
-static void set_not_ready(struct world *w)
+static void set_not_ready(struct setting *w)
 {
     static const struct budget one[] = {{"1", 0, NULL, DURATION_ABSENT}};
     w->np->budgets = one;
@@ -185,20 +184,20 @@ static void set_not_ready(struct world *w)
 }
 
 /* The earlier gate answers. */
-static void set_pod_and_nominated(struct world *w)
+static void set_pod_and_nominated(struct setting *w)
 {
     set_pod(w);
     set_nominated(w);
 }
 
-static void set_waiting_and_failing(struct world *w)
+static void set_waiting_and_failing(struct setting *w)
 {
     set_waiting(w);
     set_failing(w);
 }
 
 static const struct gate {
-    void (*set)(struct world *w);
+    void (*set)(struct setting *w);
     enum reason_code code;
 } gates[] = {
     {set_nothing, REASON_Empty},
@@ -235,7 +234,7 @@ static const struct gate {
 START_TEST(test_gates)
 {
     struct fix *f = fix_new();
-    struct world w = {.f = f};
+    struct setting w = {.f = f};
     w.np = fix_pool(f, "main", "");
     w.np->consolidate_after_ns = 30 * FIX_S;
     w.node = fix_node(f, "n1", "main", "");
@@ -341,5 +340,124 @@ START_TEST(test_terminating_instance_is_not_counted)
 }
 END_TEST
 
+/* ---- pods --------------------------------------------------------------------------------------
+ */
+
+/* do-not-disrupt on one pod of the node, for three reasons of disruption. */
+static const struct pod_row {
+    const char *name, *pod;
+    const char *underutilized, *drifted, *drifted_with_grace;
+} pod_rows[] = {
+    {"true", "annotations: {karpenter.sh/do-not-disrupt: 'true'}", "DoNotDisruptPod",
+     "DoNotDisruptPod", ""},
+    {"a duration that is not over", "age: 3h, annotations: {karpenter.sh/do-not-disrupt: 4h}",
+     "DoNotDisruptPod", "DoNotDisruptPod", ""},
+    {"one that is", "age: 5h, annotations: {karpenter.sh/do-not-disrupt: 4h}", "", "", ""},
+    {"false", "annotations: {karpenter.sh/do-not-disrupt: 'false'}", "", "", ""},
+    {"nonsense", "annotations: {karpenter.sh/do-not-disrupt: x}", "", "", ""},
+    {"a DaemonSet's pod, too",
+     "kind: DaemonSet, annotations: {karpenter.sh/do-not-disrupt: 'true'}", "DoNotDisruptPod",
+     "DoNotDisruptPod", ""},
+    {"terminating within its grace",
+     "deleted: 6h, annotations: {karpenter.sh/do-not-disrupt: 'true'}", "DoNotDisruptPod",
+     "DoNotDisruptPod", ""},
+    {"terminating, and it is over",
+     "deleted: 0s, annotations: {karpenter.sh/do-not-disrupt: 'true'}", "", "", ""},
+    {"a budget that allows nothing", "labels: {app: db}", "PDBPermanent", "PDBPermanent", ""},
+    {"but the pod is not evicted: it tolerates everything",
+     "labels: {app: db}, spec: {tolerations: [{operator: Exists}]}", "", "", ""},
+    {"but the pod is leaving", "labels: {app: db}, deleted: 30s", "", "", ""},
+    {"two budgets", "labels: {app: db, more: '1'}", "MultiplePDB", "MultiplePDB", ""},
+    {"no controller: shown, not in the way", "name: naked", "", "", ""},
+};
+
+static const char *check(struct fleet *fl, enum disruption_reason reason)
+{
+    struct fix *f = fl->w.f;
+    struct candidate_index x;
+    const struct snapshot *s = fix_snapshot(f);
+    candidate_index_build(&f->a, s, &x);
+    struct candidate_in in = {.snap = s, .index = &x, .reason = reason, .a = &f->a};
+    return reason_name(candidate_check(&in, &s->nodes[0]).code);
+}
+
+START_TEST(test_pods)
+{
+    const struct pod_row *row = &pod_rows[_i];
+    static struct fleet fl;
+    char world[2048];
+    (void)snprintf(world, sizeof(world),
+                   "fleet: [{name: n1, conditions: [Drifted]}]\n"
+                   "pods: [{node: n1, cpu: 100}, {node: n1, cpu: 100, %s}]\n"
+                   "pdbs: [{name: b, match: {app: db}, max: 0}, {name: c, match: {more: '1'}}]",
+                   row->pod);
+    f_build(&fl, world);
+    ck_assert_msg(str_eq(check(&fl, DISRUPT_UNDERUTILIZED), row->underutilized), "%s: %s",
+                  row->name, check(&fl, DISRUPT_UNDERUTILIZED));
+    ck_assert_msg(str_eq(check(&fl, DISRUPT_DRIFTED), row->drifted), "%s: %s", row->name,
+                  check(&fl, DISRUPT_DRIFTED));
+    fl.claims[0]->termination_grace_ns = 3600 * FIX_S;
+    ck_assert_msg(str_eq(check(&fl, DISRUPT_DRIFTED), row->drifted_with_grace), "%s", row->name);
+    ck_assert_msg(str_eq(check(&fl, DISRUPT_UNDERUTILIZED), row->underutilized), "%s", row->name);
+    f_done(&fl);
+}
+END_TEST
+
+/* ---- costs -------------------------------------------------------------------------------------
+ */
+
+static const struct cost_row {
+    int32_t deletion, priority;
+    int64_t micro;
+} cost_rows[] = {
+    {0, 0, 1000000},
+    {1 << 27, 0, 2000000},
+    {-(1 << 27), 0, 0},
+    {0, 1 << 25, 2000000},
+    {INT32_MAX, 2000000000, 10000000},
+    {INT32_MIN, INT32_MIN, -10000000},
+    {-(1 << 26), -(1 << 24), 0},
+};
+
+START_TEST(test_pod_cost)
+{
+    const struct cost_row *row = &cost_rows[_i];
+    struct pod_class cls = {.priority = row->priority};
+    struct pod p = {.cls = &cls, .deletion_cost = row->deletion};
+    ck_assert_int_eq(candidate_pod_cost(&p), row->micro);
+}
+END_TEST
+
+static int64_t disruption(const char *node, const char *pods)
+{
+    static struct fleet fl;
+    char world[1024];
+    (void)snprintf(world, sizeof(world), "fleet: [{name: n1, %s}]\npods: [%s]", node, pods);
+    f_build(&fl, world);
+    struct candidate_index x;
+    const struct snapshot *s = fix_snapshot(fl.w.f);
+    candidate_index_build(&fl.w.f->a, s, &x);
+    struct candidate_in in = {.snap = s, .index = &x, .a = &fl.w.f->a};
+    int64_t ret = candidate_disruption(&in, &s->nodes[0]);
+    f_done(&fl);
+    return ret;
+}
+
+/* Age and fill count half each at most; pods count for what they are. */
+START_TEST(test_disruption)
+{
+    ck_assert_int_eq(disruption("age: 0s", ""), 1000000);
+    ck_assert_int_eq(disruption("age: 7d", ""), 1500000);
+    ck_assert_int_eq(disruption("age: 70d", ""), 1500000);
+    ck_assert_int_eq(disruption("age: 0s", "{node: n1, cpu: 3900}"), 3000000);
+    ck_assert_int_eq(disruption("age: 7d", "{node: n1, cpu: 3900}"), 4000000);
+    ck_assert_int_eq(disruption("age: 0s", "{node: n1, cpu: 0, kind: DaemonSet}"), 1000000);
+    ck_assert(disruption("age: 0s", "{node: n1, count: 2, cpu: 10}") >
+              disruption("age: 0s", "{node: n1, cpu: 20}"));
+}
+END_TEST
+
 UNIT_MAIN("candidate", UNIT_CASES(test_gates, gates), UNIT_CASES(test_consolidatable_at, at_rows),
-          UNIT_TEST(test_plan), UNIT_TEST(test_terminating_instance_is_not_counted))
+          UNIT_TEST(test_plan), UNIT_TEST(test_terminating_instance_is_not_counted),
+          UNIT_CASES(test_pods, pod_rows), UNIT_CASES(test_pod_cost, cost_rows),
+          UNIT_TEST(test_disruption))

@@ -71,10 +71,10 @@ START_TEST(test_next)
     struct cron c;
     struct err e = ERR_INIT;
     ck_assert_msg(cron_parse(hits[_i].cron, &c, &e) == 0, "%s", e.msg);
-    int64_t next = cron_next(&c, at(hits[_i].from));
+    int64_t next = cron_next(&c, NULL, at(hits[_i].from));
     if (!hits[_i].next) {
         ck_assert(next == NS_NEVER);
-        ck_assert(!cron_active(&c, NS_PER_H, at(hits[_i].from)));
+        ck_assert(!cron_active(&c, NULL, NS_PER_H, at(hits[_i].from)));
         return;
     }
     char text[TIMEFMT_TEXT];
@@ -175,7 +175,7 @@ START_TEST(test_active)
 {
     struct cron c;
     ck_assert_int_eq(cron_parse(windows[_i].cron, &c, NULL), 0);
-    ck_assert_int_eq(cron_active(&c, windows[_i].duration_ns, at(windows[_i].now)),
+    ck_assert_int_eq(cron_active(&c, NULL, windows[_i].duration_ns, at(windows[_i].now)),
                      windows[_i].want);
 }
 END_TEST
@@ -184,12 +184,12 @@ START_TEST(test_ends_of_time)
 {
     struct cron c;
     ck_assert_int_eq(cron_parse("* * * * *", &c, NULL), 0);
-    ck_assert(cron_next(&c, INT64_MAX) == NS_NEVER);
-    ck_assert(cron_next(&c, INT64_MAX - 1) == NS_NEVER);
-    ck_assert(cron_next(&c, INT64_MIN) < 0);
-    ck_assert(cron_next(&c, -1) == 0);
-    ck_assert(cron_next(&c, -NS_PER_MIN) == 0);
-    ck_assert(cron_active(&c, INT64_MAX, INT64_MIN) == 0);
+    ck_assert(cron_next(&c, NULL, INT64_MAX) == NS_NEVER);
+    ck_assert(cron_next(&c, NULL, INT64_MAX - 1) == NS_NEVER);
+    ck_assert(cron_next(&c, NULL, INT64_MIN) < 0);
+    ck_assert(cron_next(&c, NULL, -1) == 0);
+    ck_assert(cron_next(&c, NULL, -NS_PER_MIN) == 0);
+    ck_assert(cron_active(&c, NULL, INT64_MAX, INT64_MIN) == 0);
 }
 END_TEST
 

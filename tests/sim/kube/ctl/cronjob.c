@@ -89,7 +89,7 @@ static int64_t due_hit(const struct cronjob *k)
         from = k->now_ns - deadline * NS_PER_S;
     }
     for (int i = 0; i < LATE_MAX; i++) {
-        int64_t next = cron_next(&k->cron, from);
+        int64_t next = cron_next(&k->cron, NULL, from);
         if (next == NS_NEVER || next > k->now_ns) {
             return due;
         }
@@ -155,7 +155,7 @@ static void run(const struct cronjob *k)
     } else {
         sim_status_update(k->c, WHO, k->obj, json_pack("{s:o}", "active", active_refs(k)));
     }
-    int64_t next = cron_next(&k->cron, k->now_ns);
+    int64_t next = cron_next(&k->cron, NULL, k->now_ns);
     if (next != NS_NEVER) {
         sim_workloads_mark_later(k->c, SIM_CRONJOB, k->ns, k->name, next - k->now_ns);
     }
