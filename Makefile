@@ -117,7 +117,7 @@ $(BUILD)/karp-sim: $(BUILD)/obj/tests/sim/karp_sim.o $(BUILD)/libsim.a $(BUILD)/
 	$(call link,$(LIBS))
 $(BUILD)/karp-ec2: $(BUILD)/obj/tests/sim/karp_ec2.o $(BUILD)/obj/tests/sim/ec2_http.o $(BUILD)/libsim.a $(COMMON_A)
 	$(call link,$(LIBS))
-$(BUILD)/karp-bench: $(BUILD)/obj/tests/bench/karp_bench.o $(BUILD)/libcmd.a $(COMMON_A)
+$(BUILD)/karp-bench: $(call obj,$(call src,tests/bench)) $(BUILD)/libcmd.a $(COMMON_A)
 	$(call link,$(CMD_LIBS))
 
 # ---- tests ----------------------------------------------------------------------------------------
