@@ -5,11 +5,3 @@ int bench_consolidate(int argc UNUSED, char **argv UNUSED)
 {
     return 2;
 }
-int bench_generate(int argc UNUSED, char **argv UNUSED)
-{
-    return 2;
-}
-int bench_types(int argc UNUSED, char **argv UNUSED)
-{
-    return 2;
-}

@@ -13,6 +13,7 @@ import (
 	v1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 	"sigs.k8s.io/karpenter/pkg/cloudprovider"
 	"sigs.k8s.io/karpenter/pkg/scheduling"
+	"sigs.k8s.io/karpenter/pkg/utils/nodepool"
 	"sigs.k8s.io/karpenter/pkg/utils/resources"
 )
 
@@ -109,6 +110,26 @@ type clusterFile struct {
 	NodeClaims []*v1.NodeClaim
 	Nodes      []*corev1.Node
 	Pods       []*corev1.Pod
+}
+
+// readPools reads one NodePool or a List of them, heaviest first.
+func readPools(path string) ([]*v1.NodePool, error) {
+	var raw json.RawMessage
+	if err := readJSON(path, &raw); err != nil {
+		return nil, err
+	}
+	var list struct{ Items []*v1.NodePool }
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if len(list.Items) == 0 {
+		list.Items = []*v1.NodePool{{}}
+		if err := json.Unmarshal(raw, list.Items[0]); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	nodepool.OrderByWeight(list.Items)
+	return list.Items, nil
 }
 
 func readPods(path string) ([]*corev1.Pod, error) {

@@ -39,7 +39,7 @@ func parse(args []string) (string, arguments, error) {
 	}
 	fs := flag.NewFlagSet(args[0], flag.ContinueOnError)
 	fs.StringVar(&a.types, "types", "", "instance types, described in full")
-	fs.StringVar(&a.nodePool, "nodepool", "", "the NodePool")
+	fs.StringVar(&a.nodePool, "nodepool", "", "a NodePool or a List of them")
 	fs.StringVar(&a.pods, "pods", "", "a List of pods")
 	fs.StringVar(&a.cluster, "cluster", "", "nodePool, nodeClaims, nodes and pods")
 	fs.StringVar(&a.policy, "preference-policy", "Respect", "Respect or Ignore")

@@ -28,13 +28,15 @@ type scheduleReport struct {
 }
 
 // solve is one run with everything new; pods are the run's own.
-func solve(ctx context.Context, pool *v1.NodePool, types []*cloudprovider.InstanceType, pods []*corev1.Pod, ignore bool) (scheduling.Results, time.Duration, time.Duration, error) {
+func solve(ctx context.Context, pools []*v1.NodePool, types []*cloudprovider.InstanceType, pods []*corev1.Pod, ignore bool) (scheduling.Results, time.Duration, time.Duration, error) {
 	opts := []scheduling.Options{scheduling.NumConcurrentReconciles(1)}
 	if ignore {
 		opts = append(opts, scheduling.IgnorePreferences)
 	}
-	pools := []*v1.NodePool{pool}
-	byPool := map[string][]*cloudprovider.InstanceType{pool.Name: types}
+	byPool := map[string][]*cloudprovider.InstanceType{}
+	for _, p := range pools {
+		byPool[p.Name] = types
+	}
 	reader, clk := newStore(pools), clock.RealClock{}
 	start := time.Now()
 	cluster := state.NewCluster(clk, reader, &provider{types})
@@ -53,8 +55,8 @@ func schedule(a arguments) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	pool := &v1.NodePool{}
-	if err := readJSON(a.nodePool, pool); err != nil {
+	pools, err := readPools(a.nodePool)
+	if err != nil {
 		return nil, err
 	}
 	pods, err := readPods(a.pods)
@@ -72,7 +74,7 @@ func schedule(a arguments) (any, error) {
 		for _, p := range pods {
 			copies = append(copies, p.DeepCopy())
 		}
-		r, s, t, err := solve(ctx, pool, types, copies, a.policy == "Ignore")
+		r, s, t, err := solve(ctx, pools, types, copies, a.policy == "Ignore")
 		if err != nil {
 			return nil, err
 		}
