@@ -133,7 +133,7 @@ DEPS := $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 -include $(DEPS)
 
 .PHONY: deps unit-bins test unit scenarios campaign demo e2e check-layers layer-archives hdr-check lint format \
-        bench bench-e2e install clean
+        bench bench-core bench-e2e install clean
 unit-bins: $(UNIT_BIN)
 layer-archives: $(foreach l,base core net kube aws agent cmd,$(BUILD)/lib$(l).a)
 
@@ -192,10 +192,16 @@ lint:
 format:
 	@clang-format -i $$(git ls-files -co --exclude-standard '*.c' '*.h')
 
-## bench        ratios side by side in one run
-bench: bench-e2e
+## bench        ratios to upstream side by side in one run: its decisions, then both on a control plane
+bench: bench-core bench-e2e
 
-## karp-bench   build/karp-bench, which times the decision core by itself on files
+## bench-core   the decision core and upstream's own by turns on the inputs of tests/bench/data
+bench-core: karp-bench
+	@peer=$$(tests/bench/peer.sh) && \
+	    echo "== placing pods" && build/karp-bench schedule --baseline --peer "$$peer" && \
+	    echo "== consolidation" && build/karp-bench consolidate --peer "$$peer"
+
+## karp-bench   build/karp-bench, which times the decision core by itself on files (--help)
 .PHONY: karp-bench
 karp-bench: $(BUILD)/karp-bench
 

@@ -31,11 +31,11 @@ struct bench_input {
     const char *cluster; /* consolidate: pools, claims, nodes and pods in one file */
     const char *policy;  /* Respect, Ignore, Reasonable */
     uint32_t repeat;
-    const char *plan; /* where the plan of the first run goes, or NULL */
+    const char *plan; /* where the plan of the last run goes, or NULL */
+    bool rest;        /* the peer carries commands out until it rests */
 };
 
-/* ---- bench_input.c: what is decoded before the clock starts ------------------------------------
- */
+/* ---- bench_input.c: what is decoded before the clock starts ---------------------------------- */
 
 struct bench_world {
     struct world w;
@@ -52,8 +52,7 @@ void bench_world_done(struct bench_world *b);
 void bench_snapshot(struct arena *a, const struct bench_world *b, struct snapshot *ret);
 bool bench_policy(const char *text, enum preference_policy *ret);
 
-/* ---- bench_run.c: processes, clock, memory -----------------------------------------------------
- */
+/* ---- bench_run.c: processes, clock, memory --------------------------------------------------- */
 
 /* Measures one input; a new report, or NULL. */
 typedef json_t *(*bench_fn)(const struct bench_input *in, struct err *reterr);
@@ -69,8 +68,7 @@ int64_t bench_rss_begin(void);
 int64_t bench_rss_peak(void);
 json_t *bench_price(int64_t pusd_h); /* a decimal string, as everywhere */
 
-/* ---- bench_bound.c -----------------------------------------------------------------------------
- */
+/* ---- bench_bound.c --------------------------------------------------------------------------- */
 
 /*
  * No fleet that carries these pods costs less: the linear programme over cpu, memory, number of
@@ -80,16 +78,14 @@ json_t *bench_price(int64_t pusd_h); /* a decimal string, as everywhere */
  */
 int64_t bench_bound(const struct snapshot *s, const struct pod *const *pods, uint32_t n);
 
-/* ---- commands: 0, 1 failed, 2 wrong usage ------------------------------------------------------
- */
+/* ---- commands: 0, 1 failed, 2 wrong usage ---------------------------------------------------- */
 
 int bench_schedule(int argc, char **argv);
 int bench_consolidate(int argc, char **argv);
 int bench_generate(int argc, char **argv);
 int bench_types(int argc, char **argv);
 
-/* ---- bench_args.c: one loop for all commands' options ------------------------------------------
- */
+/* ---- bench_args.c: one loop for all commands' options ---------------------------------------- */
 
 enum bench_arg_kind { ARG_TEXT, ARG_COUNT, ARG_FLAG, ARG_FILES };
 
@@ -105,12 +101,13 @@ struct bench_arg {
 /* False, with a message on stderr, for anything unknown or out of bounds. */
 bool bench_args(int argc, char **argv, const struct bench_arg *v, size_t n);
 
-/* ---- bench_suite.c: all inputs of a folder, the table, and upstream beside ----------------------
- */
+/* ---- bench_suite.c: all inputs of a folder, and upstream beside ------------------------------ */
 
 struct bench_column {
     const char *head;
-    /* The cell from a report that may have "upstream" in it; "" if there is nothing to say. */
+    /* Either printf's format of a number and where it stands in the report ("upstream.claims"), */
+    const char *fmt, *path;
+    /* or what writes the cell; "" if there is nothing to say. */
     void (*cell)(const json_t *report, char *dst, size_t size);
     bool left;
 };
@@ -126,14 +123,30 @@ struct bench_suite {
     bench_fn fn;
     const struct bench_column *columns;
     size_t n_columns;
-    /* The peer's arguments behind its name, ending with NULL. */
+    /* The peer's arguments behind its name, ending with NULL; at most BENCH_PEER_ARGS of them. */
     void (*peer_args)(const struct bench_input *in, const char **argv);
 };
 
-int bench_suite(const struct bench_suite *s);
-/* Ends a report that was measured alone: prints it, or its table. */
-int bench_print(const struct bench_suite *s, json_t *reports);
+#define BENCH_PEER_ARGS 16
 
-double bench_number(const json_t *o, const char *path); /* numbers and their texts; NAN if absent */
+/* Options that both commands have, and those in more; defaults. 0, or 2 after a message. */
+int bench_options(struct bench_suite *s, int argc, char **argv, const struct bench_arg *more,
+                  size_t n_more);
+int bench_suite(const struct bench_suite *s);
+/* The one input that `how` describes. */
+int bench_alone(struct bench_suite *s, const char *name);
+
+/* ---- bench_table.c --------------------------------------------------------------------------- */
+
+/* A table, or JSON: one report as it is, several in a list. 1 if one of them failed. */
+int bench_print(const struct bench_suite *s, json_t *reports);
+/* A number or the text of one; NAN if there is none. */
+double bench_number(const json_t *o, const char *path);
+/* v as fmt says, nothing for NAN. */
+void bench_put(char *dst, size_t size, const char *fmt, double v);
+void bench_cell_name(const json_t *report, char *dst, size_t size);
+void bench_cell_faster(const json_t *report, char *dst, size_t size);
+void bench_cell_mib(const json_t *report, char *dst, size_t size);
+void bench_cell_their_mib(const json_t *report, char *dst, size_t size);
 
 #endif

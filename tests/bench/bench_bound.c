@@ -24,8 +24,7 @@ struct column {
     double a[ROWS], price; /* $/h */
 };
 
-/* ---- the simplex method on four rows ----------------------------------------------------------
- */
+/* ---- the simplex method on four rows --------------------------------------------------------- */
 
 struct simplex {
     const struct column *v;
@@ -147,8 +146,7 @@ static double solve(const struct column *v, uint32_t n)
     return best;
 }
 
-/* ---- rows -------------------------------------------------------------------------------------
- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 struct group {
     const struct selector *sel;

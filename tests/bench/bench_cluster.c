@@ -50,8 +50,7 @@ bool generate_is_cluster(const char *shape)
     return false;
 }
 
-/* ---- blocks -----------------------------------------------------------------------------------
- */
+/* ---- blocks ---------------------------------------------------------------------------------- */
 
 static int64_t between(struct generate *g, int64_t from, int64_t to)
 {
@@ -151,8 +150,7 @@ static void count_pods(struct maker *m)
     }
 }
 
-/* ---- JSON -------------------------------------------------------------------------------------
- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static void resources_json(struct buf *b, const char *key, const struct resources *r)
 {

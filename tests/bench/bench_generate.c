@@ -20,8 +20,7 @@ bool generate_is_rule(const char *shape)
     return str_eq(shape, "diverse");
 }
 
-/* ---- files ------------------------------------------------------------------------------------
- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 int generate_open(struct generate *g, const char *name, struct err *reterr)
 {
@@ -57,8 +56,7 @@ void generate_flush(struct generate *g)
     generate_text(g, g->text.p);
 }
 
-/* ---- pools ------------------------------------------------------------------------------------
- */
+/* ---- pools ----------------------------------------------------------------------------------- */
 
 /* Every third pool is on-demand only, every third of one architecture; all run Linux. */
 static void pool_requirements(struct generate *g, int64_t i)
@@ -109,8 +107,7 @@ int generate_pools(struct generate *g, struct err *reterr)
     return generate_close(g, "nodepools.json", reterr);
 }
 
-/* ---- pods -------------------------------------------------------------------------------------
- */
+/* ---- pods ------------------------------------------------------------------------------------ */
 
 int64_t generate_cpu(struct generate *g)
 {
@@ -272,8 +269,7 @@ int generate_pods(struct generate *g, struct err *reterr)
     return generate_close(g, "pods.json.gz", reterr);
 }
 
-/* ---- the command ------------------------------------------------------------------------------
- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 static int generate_all(struct generate *g, const struct bench_input *in, struct err *reterr)
 {

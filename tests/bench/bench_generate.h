@@ -40,8 +40,7 @@ struct generate {
     bool first;      /* nothing in the list at hand yet */
 };
 
-/* ---- the file at hand --------------------------------------------------------------------------
- */
+/* ---- the file at hand ------------------------------------------------------------------------ */
 
 int generate_open(struct generate *g, const char *name, struct err *reterr);
 int generate_close(struct generate *g, const char *name, struct err *reterr);
@@ -50,8 +49,7 @@ void generate_text(struct generate *g, const char *text);
 void generate_next(struct generate *g);
 void generate_flush(struct generate *g);
 
-/* ---- pods --------------------------------------------------------------------------------------
- */
+/* ---- pods ------------------------------------------------------------------------------------ */
 
 struct generate_pod {
     int64_t number, workload;

@@ -19,8 +19,7 @@ bool bench_policy(const char *text, enum preference_policy *ret)
     return false;
 }
 
-/* ---- objects ----------------------------------------------------------------------------------
- */
+/* ---- objects --------------------------------------------------------------------------------- */
 
 static size_t add_items(struct world *w, const json_t *items, const char *kind, const char *version)
 {
@@ -87,8 +86,7 @@ static int read_all(const struct bench_input *in, struct world *w, struct err *r
     return 0;
 }
 
-/* ---- types ------------------------------------------------------------------------------------
- */
+/* ---- types ----------------------------------------------------------------------------------- */
 
 static void offer_type(struct bench_world *b, const struct prices *p, const struct ec2_fact *f,
                        uint32_t type, uint64_t zones)
@@ -191,8 +189,7 @@ void bench_world_done(struct bench_world *b)
     world_done(&b->w);
 }
 
-/* ---- snapshot ---------------------------------------------------------------------------------
- */
+/* ---- snapshot -------------------------------------------------------------------------------- */
 
 void bench_snapshot(struct arena *a, const struct bench_world *b, struct snapshot *ret)
 {

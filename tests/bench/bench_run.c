@@ -7,14 +7,12 @@
 
 #include <errno.h>
 #include <malloc.h>
-#include <math.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-/* ---- processes --------------------------------------------------------------------------------
- */
+/* ---- processes ------------------------------------------------------------------------------- */
 
 /* Never returns. The report, or {"error": ...}, goes to fd. */
 static void child(int fd, bench_fn fn, const struct bench_input *in) NORETURN;
@@ -104,8 +102,7 @@ json_t *bench_program(const char *const *argv, struct err *reterr)
     return harvest(pid, from, argv[0], reterr);
 }
 
-/* ---- clock and memory -------------------------------------------------------------------------
- */
+/* ---- clock and memory ------------------------------------------------------------------------ */
 
 double bench_now_ms(void)
 {
@@ -158,21 +155,10 @@ int64_t bench_rss_peak(void)
     return status_bytes("VmHWM:");
 }
 
-/* ---- reports ----------------------------------------------------------------------------------
- */
+/* ---- reports --------------------------------------------------------------------------------- */
 
 json_t *bench_price(int64_t pusd_h)
 {
     char text[MONEY_TEXT];
     return json_string(money_exact(pusd_h, text));
-}
-
-double bench_number(const json_t *o, const char *path)
-{
-    const json_t *v = jsonx_at(o, path);
-    double d;
-    if (json_is_string(v)) {
-        return str_parse_f64(json_string_value(v), &d) ? d : NAN;
-    }
-    return json_is_number(v) ? json_number_value(v) : NAN;
 }

@@ -3,12 +3,8 @@
 
 #include "cmd/money.h"
 #include "common/base/jsonx.h"
-#include "common/base/str.h"
 
-#include <math.h>
-
-/* ---- one run ----------------------------------------------------------------------------------
- */
+/* ---- one run --------------------------------------------------------------------------------- */
 
 static const struct sched_result *decide(struct arena *a, const struct bench_world *b,
                                          enum preference_policy policy, struct snapshot *snap)
@@ -48,8 +44,7 @@ static int64_t bound_of(struct arena *a, const struct snapshot *snap,
     return bench_bound(snap, pods, n);
 }
 
-/* ---- the plan, for checkers -------------------------------------------------------------------
- */
+/* ---- the plan, for checkers ------------------------------------------------------------------ */
 
 static json_t *claim_json(const struct world *w, const struct sched_claim *c)
 {
@@ -96,8 +91,7 @@ static int write_plan(const char *path, const struct world *w, const struct sche
     return 0;
 }
 
-/* ---- an input ---------------------------------------------------------------------------------
- */
+/* ---- an input -------------------------------------------------------------------------------- */
 
 static json_t *report_of(const struct bench_input *in, const struct bench_world *b,
                          const struct sched_result *res, double ms, int64_t peak, int64_t bound)
@@ -159,221 +153,69 @@ static json_t *measure(const struct bench_input *in, struct err *reterr)
     return report;
 }
 
-/* ---- the table --------------------------------------------------------------------------------
- */
-
-static void put(char *dst, size_t size, const char *fmt, double v)
-{
-    if (!isnan(v)) {
-        (void)snprintf(dst, size, fmt, v);
-    }
-}
-
-static void cell_name(const json_t *o, char *dst, size_t size)
-{
-    bool failed = json_object_get(o, "error") != NULL;
-    (void)snprintf(dst, size, "%s%s", jsonx_str_or(o, "input", ""), failed ? " (failed)" : "");
-}
-
-static void cell_pods(const json_t *o, char *dst, size_t size)
-{
-    put(dst, size, "%.0f", bench_number(o, "pods"));
-}
-
-static void cell_ms(const json_t *o, char *dst, size_t size)
-{
-    put(dst, size, "%.2f", bench_number(o, "milliseconds"));
-}
-
-static void cell_their_ms(const json_t *o, char *dst, size_t size)
-{
-    put(dst, size, "%.0f", bench_number(o, "upstream.milliseconds"));
-}
-
-static void cell_ratio(const json_t *o, char *dst, size_t size)
-{
-    put(dst, size, "%.0fx",
-        bench_number(o, "upstream.milliseconds") / bench_number(o, "milliseconds"));
-}
-
-static void cell_claims(const json_t *o, char *dst, size_t size)
-{
-    put(dst, size, "%.0f", bench_number(o, "claims"));
-}
-
-static void cell_their_claims(const json_t *o, char *dst, size_t size)
-{
-    put(dst, size, "%.0f", bench_number(o, "upstream.claims"));
-}
-
-static void cell_price(const json_t *o, char *dst, size_t size)
-{
-    put(dst, size, "%.2f", bench_number(o, "baselinePricePerHour"));
-}
-
-static void cell_their_price(const json_t *o, char *dst, size_t size)
-{
-    put(dst, size, "%.2f", bench_number(o, "upstream.pricePerHour"));
-}
-
-static void cell_bound(const json_t *o, char *dst, size_t size)
-{
-    put(dst, size, "%.2f", bench_number(o, "lowerBoundPerHour"));
-}
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static void cell_above(const json_t *o, char *dst, size_t size)
 {
     double over =
         bench_number(o, "baselinePricePerHour") / bench_number(o, "lowerBoundPerHour") - 1;
-    put(dst, size, "%.1f%%", over * 100);
-}
-
-static void cell_peak(const json_t *o, char *dst, size_t size)
-{
-    put(dst, size, "%.1f", bench_number(o, "peakRssBytes") / (1 << 20));
-}
-
-static void cell_their_peak(const json_t *o, char *dst, size_t size)
-{
-    put(dst, size, "%.0f", bench_number(o, "upstream.peakRssBytes") / (1 << 20));
-}
-
-static void cell_left(const json_t *o, char *dst, size_t size)
-{
-    put(dst, size, "%.0f", bench_number(o, "unschedulable"));
-}
-
-static void cell_their_left(const json_t *o, char *dst, size_t size)
-{
-    put(dst, size, "%.0f", bench_number(o, "upstream.unschedulable"));
+    bench_put(dst, size, "%.1f%%", over * 100);
 }
 
 static const struct bench_column columns[] = {
-    {"INPUT", cell_name, true},
-    {"PODS", cell_pods, false},
-    {"MS", cell_ms, false},
-    {"UPSTREAM", cell_their_ms, false},
-    {"FASTER", cell_ratio, false},
-    {"CLAIMS", cell_claims, false},
-    {"UPSTREAM", cell_their_claims, false},
-    {"$/H", cell_price, false},
-    {"UPSTREAM", cell_their_price, false},
-    {"BOUND", cell_bound, false},
-    {"ABOVE", cell_above, false},
-    {"MIB", cell_peak, false},
-    {"UPSTREAM", cell_their_peak, false},
-    {"LEFT-OVER", cell_left, false},
-    {"UPSTREAM", cell_their_left, false},
+    {.head = "INPUT", .cell = bench_cell_name, .left = true},
+    {.head = "PODS", .fmt = "%.0f", .path = "pods"},
+    {.head = "MS", .fmt = "%.2f", .path = "milliseconds"},
+    {.head = "UPSTREAM", .fmt = "%.0f", .path = "upstream.milliseconds"},
+    {.head = "FASTER", .cell = bench_cell_faster},
+    {.head = "CLAIMS", .fmt = "%.0f", .path = "claims"},
+    {.head = "UPSTREAM", .fmt = "%.0f", .path = "upstream.claims"},
+    {.head = "$/H", .fmt = "%.2f", .path = "baselinePricePerHour"},
+    {.head = "UPSTREAM", .fmt = "%.2f", .path = "upstream.pricePerHour"},
+    {.head = "BOUND", .fmt = "%.2f", .path = "lowerBoundPerHour"},
+    {.head = "ABOVE", .cell = cell_above},
+    {.head = "MIB", .cell = bench_cell_mib},
+    {.head = "UPSTREAM", .cell = bench_cell_their_mib},
+    {.head = "LEFT-OVER", .fmt = "%.0f", .path = "unschedulable"},
+    {.head = "UPSTREAM", .fmt = "%.0f", .path = "upstream.unschedulable"},
 };
 
-/* ---- the command ------------------------------------------------------------------------------
- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
+/* Of several files the peer takes the first. */
 static void peer_args(const struct bench_input *in, const char **argv)
 {
-    size_t n = 0;
-    argv[n++] = "schedule";
-    argv[n++] = "--types";
-    argv[n++] = in->types;
-    argv[n++] = "--nodepool";
-    argv[n++] = in->pools[0];
-    argv[n++] = "--pods";
-    argv[n++] = in->pods[0];
-    argv[n++] = "--preference-policy";
-    argv[n++] = in->policy;
-    argv[n] = NULL;
-}
-
-static int refuse(const char *why)
-{
-    fprintf(stderr, "karp-bench: %s (karp-bench --help)\n", why);
-    return 2;
-}
-
-/* The input that the options name. */
-static int alone(struct bench_suite *s)
-{
-    struct err err = ERR_INIT;
-    struct bench_input *in = &s->how;
-    AUTO_JSON json_t *reports = json_array();
-    in->name = in->pods[0];
-    if (!in->types || in->n_pools == 0) {
-        return refuse("--pods wants --types and --nodepool too");
-    }
-    json_t *theirs = NULL, *report;
-    if (s->peer) {
-        const char *argv[16] = {s->peer};
-        peer_args(in, argv + 1);
-        theirs = bench_program(argv, &err);
-    }
-    report = s->peer && !theirs ? NULL : bench_apart(measure, in, &err);
-    if (!report) {
-        fprintf(stderr, "karp-bench: %s\n", err.msg);
-        json_decref(theirs);
-        return 1;
-    }
-    if (theirs) {
-        json_object_set_new(report, "upstream", theirs);
-    }
-    json_array_append_new(reports, report);
-    return bench_print(s, reports);
+    const char *const args[] = {"schedule",   "--types", in->types,   "--nodepool",
+                                in->pools[0], "--pods",  in->pods[0], "--preference-policy",
+                                in->policy,   NULL};
+    memcpy(argv, args, sizeof(args));
 }
 
 int bench_schedule(int argc, char **argv)
 {
     bool baseline = false;
-    int64_t repeat = 3;
     enum preference_policy policy;
     struct bench_suite s = {.list = "schedule",
-                            .folder = BENCH_DATA,
-                            .output = "table",
-                            .how = {.region = BENCH_REGION, .policy = "Respect"},
                             .fn = measure,
                             .columns = columns,
                             .n_columns = ARRAY_LEN(columns),
                             .peer_args = peer_args};
     struct bench_input *in = &s.how;
     const struct bench_arg args[] = {
-        {.name = "--types", .kind = ARG_TEXT, .to = &in->types},
-        {.name = "--region", .kind = ARG_TEXT, .to = &in->region},
         {.name = "--nodepool", .kind = ARG_FILES, .to = in->pools, .n = &in->n_pools},
         {.name = "--pods", .kind = ARG_FILES, .to = in->pods, .n = &in->n_pods},
         {.name = "--preference-policy", .kind = ARG_TEXT, .to = &in->policy},
-        {.name = "--repeat",
-         .kind = ARG_COUNT,
-         .to = &repeat,
-         .least = 1,
-         .most = BENCH_REPEAT_MAX},
-        {.name = "--plan", .kind = ARG_TEXT, .to = &in->plan},
-        {.name = "--data", .kind = ARG_TEXT, .to = &s.folder},
-        {.name = "--only", .kind = ARG_TEXT, .to = &s.only},
-        {.name = "--peer", .kind = ARG_TEXT, .to = &s.peer},
-        {.name = "--record", .kind = ARG_FLAG, .to = &s.record},
         {.name = "--baseline", .kind = ARG_FLAG, .to = &baseline},
-        {.name = "-o", .kind = ARG_TEXT, .to = &s.output},
     };
-    if (!bench_args(argc, argv, args, ARRAY_LEN(args))) {
+    int rc = bench_options(&s, argc, argv, args, ARRAY_LEN(args));
+    if (rc != 0) {
+        return rc;
+    }
+    if (!baseline || !bench_policy(in->policy, &policy) || (in->n_pods > 0 && in->n_pools == 0) ||
+        (s.peer && (in->n_pods > 1 || in->n_pools > 1))) {
+        fprintf(stderr, "karp-bench: schedule wants --baseline, a policy there is, pools for pods, "
+                        "and for a peer one file of each (karp-bench --help)\n");
         return 2;
     }
-    in->repeat = (uint32_t)repeat;
-    if (!baseline) {
-        return refuse("what is to be timed? --baseline is all there is");
-    }
-    if (!bench_policy(in->policy, &policy) ||
-        (!str_eq(s.output, "json") && !str_eq(s.output, "table"))) {
-        return refuse("--preference-policy or -o: no such choice");
-    }
-    if (s.peer && in->types && str_eq(in->types, "builtin")) {
-        return refuse("--peer wants types of a file (karp-bench types writes one)");
-    }
-    if (in->n_pods > 0) {
-        return alone(&s);
-    }
-    if (in->plan || in->n_pools > 0) {
-        return refuse("--nodepool and --plan are for an input of one's own (--pods)");
-    }
-    if (s.record && !s.peer) {
-        return refuse("--record writes what --peer says");
-    }
-    return bench_suite(&s);
+    return in->n_pods > 0 ? bench_alone(&s, in->pods[0]) : bench_suite(&s);
 }

@@ -2,14 +2,10 @@
 #include "bench.h"
 
 #include "cmd/input.h"
-#include "cmd/table.h"
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
 
-#define PEER_ARGS_MAX 32
-
-/* ---- inputs.json ------------------------------------------------------------------------------
- */
+/* ---- inputs.json ----------------------------------------------------------------------------- */
 
 static const char *in_folder(struct arena *a, const char *folder, const char *file)
 {
@@ -36,41 +32,52 @@ static int read_entry(const struct bench_suite *s, struct arena *a, const json_t
     ret->types = s->how.types ? s->how.types : in_folder(a, s->folder, jsonx_str(o, "types"));
     ret->cluster = in_folder(a, s->folder, jsonx_str(o, "cluster"));
     ret->policy = jsonx_str_or(o, "preferencePolicy", "Respect");
+    ret->rest = s->record && jsonx_bool(o, "rest", false);
     ret->n_pools = files_of(a, s->folder, jsonx_arr(o, "nodePools"), ret->pools);
     ret->n_pods = files_of(a, s->folder, jsonx_arr(o, "pods"), ret->pods);
     return ret->name && ret->types ? 0 : err_set(reterr, ERR_INVALID, "name or types: missing");
 }
 
-/* ---- one input --------------------------------------------------------------------------------
- */
+/* ---- one input ------------------------------------------------------------------------------- */
 
 static json_t *ask_peer(const struct bench_suite *s, const struct bench_input *in,
                         struct err *reterr)
 {
-    const char *argv[PEER_ARGS_MAX] = {s->peer};
+    const char *argv[BENCH_PEER_ARGS + 2] = {s->peer};
     s->peer_args(in, argv + 1);
     fprintf(stderr, "karp-bench: %s\n", in->name);
     return bench_program(argv, reterr);
+}
+
+/* What the peer says of an input of the list, or has said. A new reference, or NULL. */
+static json_t *upstream_of(const struct bench_suite *s, json_t *entry, const struct bench_input *in)
+{
+    struct err err = ERR_INIT;
+    json_t *recorded = json_object_get(entry, "upstream"), *theirs;
+    if (!s->peer) {
+        return s->how.types ? NULL : json_incref(recorded);
+    }
+    theirs = ask_peer(s, in, &err);
+    if (!theirs) {
+        fprintf(stderr, "karp-bench: %s: upstream: %s\n", in->name, err.msg);
+        return NULL;
+    }
+    (void)json_object_del(theirs, "input");
+    json_t *rest = json_object_get(recorded, "rest");
+    if (rest && !json_object_get(theirs, "rest")) {
+        json_object_set(theirs, "rest", rest);
+    }
+    if (s->record) {
+        json_object_set(entry, "upstream", theirs);
+    }
+    return theirs;
 }
 
 /* Upstream first, then ours; a row that failed has "error". */
 static json_t *measure(const struct bench_suite *s, json_t *entry, const struct bench_input *in)
 {
     struct err err = ERR_INIT;
-    json_t *theirs = NULL;
-    if (s->peer && s->peer_args) {
-        theirs = ask_peer(s, in, &err);
-        if (!theirs) {
-            fprintf(stderr, "karp-bench: %s: upstream: %s\n", in->name, err.msg);
-        }
-        if (theirs && s->record) {
-            (void)json_object_del(theirs, "input");
-            (void)json_object_set(entry, "upstream", theirs);
-        }
-    } else if (!s->how.types) {
-        theirs = json_incref(json_object_get(entry, "upstream"));
-    }
-    json_t *report = bench_apart(s->fn, in, &err);
+    json_t *theirs = upstream_of(s, entry, in), *report = bench_apart(s->fn, in, &err);
     if (!report) {
         fprintf(stderr, "karp-bench: %s: %s\n", in->name, err.msg);
         report = json_pack("{s:s,s:s}", "kind", "BenchReport", "error", err.msg);
@@ -103,57 +110,6 @@ static int measure_all(const struct bench_suite *s, struct arena *a, json_t *lis
     return json_array_size(reports) > 0 ? 0 : err_set(reterr, ERR_INVALID, "no such input");
 }
 
-/* ---- table ------------------------------------------------------------------------------------
- */
-
-static void write_table(const struct bench_suite *s, const json_t *reports)
-{
-    struct arena a;
-    struct table t;
-    struct table_column heads[TABLE_COLUMNS_MAX];
-    const struct term plain = {.width = 0};
-    AUTO_BUF struct buf out;
-    size_t i;
-    json_t *o;
-    arena_init(&a, 0, SIZE_MAX);
-    buf_init(&out, 1 << 20);
-    for (size_t c = 0; c < s->n_columns; c++) {
-        heads[c] = (struct table_column){.head = s->columns[c].head, .right = !s->columns[c].left};
-    }
-    table_init(&t, &a, heads, s->n_columns);
-    json_array_foreach ((json_t *)(uintptr_t)reports, i, o) {
-        for (size_t c = 0; c < s->n_columns; c++) {
-            char cell[160] = "";
-            s->columns[c].cell(o, cell, sizeof(cell));
-            table_cellf(&t, "%s", *cell ? cell : "-");
-        }
-    }
-    table_write(&t, &plain, true, false, &out);
-    (void)fputs(out.p, stdout);
-    arena_done(&a);
-}
-
-int bench_print(const struct bench_suite *s, json_t *reports)
-{
-    size_t i;
-    int rc = 0;
-    json_t *o;
-    json_array_foreach (reports, i, o) {
-        rc |= json_object_get(o, "error") != NULL;
-    }
-    if (!str_eq(s->output, "json")) {
-        write_table(s, reports);
-        return rc;
-    }
-    AUTO_JSON json_t *all =
-        json_array_size(reports) == 1
-            ? json_incref(json_array_get(reports, 0))
-            : json_pack("{s:s,s:O}", "kind", "BenchReportList", "items", reports);
-    (void)json_dumpf(all, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
-    (void)putchar('\n');
-    return rc;
-}
-
 int bench_suite(const struct bench_suite *s)
 {
     struct arena a;
@@ -164,10 +120,10 @@ int bench_suite(const struct bench_suite *s)
     json_t *list = jsonx_arr(inputs, s->list);
     int rc = 1;
     if (inputs && !list) {
-        err_set(&err, ERR_INVALID, "no list \"%s\"", s->list);
+        err_set(&err, ERR_INVALID, "%s: no list \"%s\"", path, s->list);
     }
     if (!list || measure_all(s, &a, list, reports, &err)) {
-        fprintf(stderr, "karp-bench: %s: %s\n", path, err.msg);
+        fprintf(stderr, "karp-bench: %s\n", err.msg);
     } else {
         rc = bench_print(s, reports);
         if (s->record && json_dump_file(inputs, path, JSON_INDENT(1) | JSON_REAL_PRECISION(9))) {
@@ -177,4 +133,71 @@ int bench_suite(const struct bench_suite *s)
     }
     arena_done(&a);
     return rc;
+}
+
+/* ---- an input of one's own ------------------------------------------------------------------- */
+
+int bench_alone(struct bench_suite *s, const char *name)
+{
+    AUTO_JSON json_t *reports = json_array(), *entry = json_object();
+    s->how.name = name;
+    json_array_append_new(reports, measure(s, entry, &s->how));
+    return bench_print(s, reports);
+}
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+static int refuse(const char *why)
+{
+    fprintf(stderr, "karp-bench: %s (karp-bench --help)\n", why);
+    return 2;
+}
+
+int bench_options(struct bench_suite *s, int argc, char **argv, const struct bench_arg *more,
+                  size_t n_more)
+{
+    int64_t repeat = 3;
+    struct bench_input *in = &s->how;
+    struct bench_arg args[32] = {
+        {.name = "--types", .kind = ARG_TEXT, .to = &in->types},
+        {.name = "--region", .kind = ARG_TEXT, .to = &in->region},
+        {.name = "--repeat",
+         .kind = ARG_COUNT,
+         .to = &repeat,
+         .least = 1,
+         .most = BENCH_REPEAT_MAX},
+        {.name = "--plan", .kind = ARG_TEXT, .to = &in->plan},
+        {.name = "--data", .kind = ARG_TEXT, .to = &s->folder},
+        {.name = "--only", .kind = ARG_TEXT, .to = &s->only},
+        {.name = "--peer", .kind = ARG_TEXT, .to = &s->peer},
+        {.name = "--record", .kind = ARG_FLAG, .to = &s->record},
+        {.name = "-o", .kind = ARG_TEXT, .to = &s->output},
+    };
+    size_t n = 0;
+    while (args[n].name) {
+        n++;
+    }
+    memcpy(args + n, more, n_more * sizeof(*more));
+    s->folder = BENCH_DATA;
+    s->output = "table";
+    in->region = BENCH_REGION;
+    in->policy = "Respect";
+    if (!bench_args(argc, argv, args, n + n_more)) {
+        return 2;
+    }
+    in->repeat = (uint32_t)repeat;
+    bool alone = in->n_pods > 0 || in->cluster;
+    if (!str_eq(s->output, "json") && !str_eq(s->output, "table")) {
+        return refuse("-o json or table");
+    }
+    if (s->peer && str_eq(in->types, "builtin")) {
+        return refuse("--peer wants types of a file (karp-bench types writes one)");
+    }
+    if (alone ? !in->types : in->plan || in->n_pools > 0) {
+        return refuse("an input of one's own is --types with --nodepool and --pods, or --input");
+    }
+    if (s->record && (!s->peer || alone || in->types)) {
+        return refuse("--record writes what --peer says about the inputs of --data");
+    }
+    return 0;
 }
