@@ -148,7 +148,7 @@ demo:
 ## test         everything: unit tables, scenarios, sanitizers, layers, end-to-end on a real control plane
 test:
 	@tests/deps.sh test
-	@$(MAKE) --no-print-directory DEVELOPER=1 -j$(JOBS) all unit-bins
+	@$(MAKE) --no-print-directory DEVELOPER=1 -j$(JOBS) all karp-bench unit-bins
 	@$(MAKE) --no-print-directory DEVELOPER=1 SANITIZE=address,undefined -j$(JOBS) build/san/karp-sim unit-bins
 	@tests/run.sh static unit scenarios sanitized e2e
 
