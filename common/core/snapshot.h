@@ -92,6 +92,9 @@ struct snapshot_in {
     uint32_t n_storage_classes;
     const struct csi_node *const *csi_nodes;
     uint32_t n_csi_nodes;
+    const struct pdb *const *pdbs;
+    uint32_t n_pdbs;
+    bool pdbs_unknown; /* they could not be read: no pod may be moved */
 };
 
 struct snapshot_pool {
@@ -143,7 +146,7 @@ struct snapshot {
     uint32_t n_pods;
     const struct snapshot_bound *bound;
     uint32_t n_bound;
-    /* each by name (claims by namespace and name) */
+    /* each by name (what has a namespace by that first) */
     const struct namespace *const *namespaces;
     uint32_t n_namespaces;
     const struct pvc *const *pvcs;
@@ -154,10 +157,15 @@ struct snapshot {
     uint32_t n_storage_classes;
     const struct csi_node *const *csi_nodes;
     uint32_t n_csi_nodes;
+    const struct pdb *const *pdbs;
+    uint32_t n_pdbs;
+    bool pdbs_unknown;
 };
 
 void snapshot_build(struct arena *a, const struct snapshot_in *in, struct snapshot *ret);
 
+/* The order in which pods are placed: by priority, then size, age and name. */
+int snapshot_pod_cmp(const struct pod *a, const struct pod *b);
 /* The node or claim of that name, or NULL. */
 const struct snapshot_node *snapshot_find(const struct snapshot *s, const char *name);
 /* NULL if it is not there. */

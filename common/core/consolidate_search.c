@@ -1,0 +1,267 @@
+/* consolidate_search.c - nodes by themselves, and sets grown around a seed. */
+#include "consolidate_int.h"
+#include "labels.h"
+
+/* ---- one node -------------------------------------------------------------------------------- */
+
+/* Why its pods found no place: the last one that was refused. */
+static struct reason no_room(struct consolidate *c)
+{
+    const struct sched *s = c->s;
+    struct reason r = {.code = REASON_PodsDoNotFit, .short_of = {.res = RES_FIXED}};
+    if (s->result.n_refused > 0) {
+        const struct pod *p = s->refused[s->result.n_refused - 1].pod;
+        r.object = arena_printf(c->a, "%s/%s", p->m.ns, p->m.name);
+    }
+    return r;
+}
+
+static bool free_to_go(const struct cand *x)
+{
+    return x->step == NO_STEP && !x->received;
+}
+
+static bool leave(struct consolidate *c, const struct cand *x)
+{
+    c->units++;
+    return whatif_leave(c->s, x->node, x->pods, x->n_pods);
+}
+
+/* Tries the node alone with so many new ones; keeps the step if it is worth it, else says why not. */
+static bool try_alone(struct consolidate *c, struct cand *x, uint32_t max_new, bool keep,
+                      struct worth *ret)
+{
+    whatif_begin_trial(c->s, max_new);
+    struct whatif_mark start = whatif_mark(c->s);
+    bool fits = leave(c, x);
+    bool drifted = x->reason == DISRUPT_DRIFTED;
+    *ret = (struct worth){.ok = false};
+    if (!fits) {
+        ret->why = no_room(c);
+    } else if (drifted) {
+        int64_t in = price_of_claims(c);
+        ret->ok = true;
+        ret->out = x->price != PRICE_UNKNOWN ? x->price : 0;
+        ret->in = in != PRICE_UNKNOWN ? in : 0;
+    } else {
+        *ret = price_worth(c, &x, 1, keep);
+    }
+    if (ret->ok && keep) {
+        enum step_kind kind = c->s->n_claims > 0 ? STEP_REPLACE : STEP_DELETE;
+        kind = x->reason == DISRUPT_EMPTY ? STEP_EMPTY : kind;
+        keep_step(c, &x, 1, kind, x->reason, ret);
+        return true;
+    }
+    whatif_undo(c->s, &start);
+    return ret->ok;
+}
+
+bool search_drift(struct consolidate *c)
+{
+    if (c->at >= c->n_drifted) {
+        return false;
+    }
+    struct cand *x = c->drifted[c->at++];
+    struct worth w;
+    if (free_to_go(x) && !try_alone(c, x, UINT32_MAX, true, &w)) {
+        x->why = w.why;
+    }
+    return true;
+}
+
+bool search_delete(struct consolidate *c)
+{
+    if (c->at >= c->n_ratio) {
+        return false;
+    }
+    struct cand *x = c->ratio[c->at++];
+    struct worth w;
+    if (free_to_go(x) && !try_alone(c, x, 0, true, &w)) {
+        x->why = w.why;
+    }
+    return true;
+}
+
+/* What replacing the node by itself would save; nothing is kept yet. */
+bool search_alone(struct consolidate *c)
+{
+    if (c->at >= c->n_ratio) {
+        return false;
+    }
+    struct cand *x = c->ratio[c->at++];
+    struct worth w;
+    if (!free_to_go(x)) {
+        return true;
+    }
+    if (x->price_why.code != REASON_NONE) {
+        x->why = x->price_why;
+        return true;
+    }
+    x->sure = try_alone(c, x, 1, false, &w);
+    x->alone = x->sure ? w.saving : 0;
+    if (!x->sure) {
+        x->why = w.why;
+    }
+    return true;
+}
+
+bool search_replace(struct consolidate *c)
+{
+    if (c->at >= c->n_ratio) {
+        return false;
+    }
+    struct cand *x = c->ratio[c->at++];
+    struct worth w;
+    if (x->sure && free_to_go(x) && !try_alone(c, x, 1, true, &w)) {
+        x->why = w.why;
+    }
+    return true;
+}
+
+/* ---- sets ------------------------------------------------------------------------------------ */
+
+/* Its pool's budgets never let one more go at once. */
+static bool too_many(const struct consolidate *c, const struct cand *x)
+{
+    int64_t n = 1;
+    for (uint32_t i = 0; i < c->g.n; i++) {
+        n += c->g.nodes[i].cand->node->pool == x->node->pool;
+    }
+    return n > c->pools[x->node->pool - c->snap->pools].ever;
+}
+
+static bool add(struct consolidate *c, struct cand *x)
+{
+    struct growth *g = &c->g;
+    struct whatif_mark before = whatif_mark(c->s);
+    if (!leave(c, x)) {
+        whatif_undo(c->s, &before);
+        return false;
+    }
+    g->nodes[g->n++] = (struct grown){x, before};
+    g->out += x->price;
+    x->in_set = g->serial;
+    return true;
+}
+
+static void note_best(struct consolidate *c)
+{
+    struct growth *g = &c->g;
+    int64_t in = price_of_claims(c);
+    if (in != PRICE_UNKNOWN && c->s->n_claims <= g->n && g->out - in > g->best_saving) {
+        g->best_saving = g->out - in;
+        g->best_n = g->n;
+    }
+}
+
+static bool seed_known_to_fail(const struct consolidate *c, const struct cand *x)
+{
+    return x->price <= c->g.failed[x->kind];
+}
+
+/* A set begins with the next candidate that has not been in one. */
+bool search_seed(struct consolidate *c)
+{
+    struct growth *g = &c->g;
+    while (c->at < c->n_sets && (!free_to_go(c->sets[c->at]) ||
+                                 seed_known_to_fail(c, c->sets[c->at]))) {
+        c->at++;
+    }
+    if (c->at >= c->n_sets) {
+        return false;
+    }
+    g->seed = c->sets[c->at];
+    g->n = g->at = g->misses = g->best_n = 0;
+    g->best_saving = g->out = 0;
+    g->max_new = 1;
+    g->serial++;
+    memset(g->refused, 0, c->n_kinds * sizeof(*g->refused));
+    whatif_begin_trial(c->s, CONSOLIDATE_MAX_NEW);
+    g->start = whatif_mark(c->s);
+    bool ok = add(c, g->seed);
+    g->max_new = c->s->n_claims > 1 ? c->s->n_claims : 1;
+    whatif_allow_new(c->s, g->max_new);
+    if (!ok) {
+        g->failed[g->seed->kind] = g->seed->price;
+        whatif_undo(c->s, &g->start);
+        c->at++;
+        return true;
+    }
+    c->phase = PHASE_GROW;
+    return true;
+}
+
+static int64_t sum_alone(const struct growth *g)
+{
+    int64_t sum = 0;
+    for (uint32_t i = 0; i < g->best_n; i++) {
+        sum += g->nodes[i].cand->alone;
+    }
+    return sum;
+}
+
+/* The best of the sets that the seed grew through, if it beats its members one by one. */
+static bool take_best(struct consolidate *c)
+{
+    struct growth *g = &c->g;
+    if (g->best_n < 2 || g->best_saving <= sum_alone(g)) {
+        whatif_undo(c->s, &g->start);
+        return false;
+    }
+    if (g->best_n < g->n) {
+        whatif_undo(c->s, &g->nodes[g->best_n].before);
+    }
+    struct cand **members = ARENA_NEW_N(c->a, struct cand *, g->best_n);
+    for (uint32_t i = 0; i < g->best_n; i++) {
+        members[i] = g->nodes[i].cand;
+    }
+    struct worth w = price_worth(c, members, g->best_n, true);
+    if (!w.ok) {
+        g->seed->why = g->seed->sure ? g->seed->why : w.why;
+        whatif_undo(c->s, &g->start);
+        return false;
+    }
+    enum step_kind kind = c->s->n_claims > 0 ? STEP_REPLACE : STEP_DELETE;
+    keep_step(c, members, g->best_n, kind, DISRUPT_UNDERUTILIZED, &w);
+    return true;
+}
+
+static void grown(struct consolidate *c)
+{
+    struct growth *g = &c->g;
+    if (!take_best(c)) {
+        g->failed[g->seed->kind] = g->seed->price;
+        c->at++;
+    }
+    c->phase = PHASE_SEED;
+}
+
+/* The set gets one node more. When no other fits, it may have another new node, unless it is worth
+ * it already. */
+bool search_grow(struct consolidate *c)
+{
+    struct growth *g = &c->g;
+    while (g->at < c->n_sets && g->misses < CONSOLIDATE_MAX_MISSES) {
+        struct cand *x = c->sets[g->at++];
+        if (!free_to_go(x) || g->refused[x->kind] == g->max_new || x->in_set == g->serial ||
+            whatif_touched(c->s, x->node) || too_many(c, x)) {
+            continue;
+        }
+        if (add(c, x)) {
+            g->misses = 0;
+            note_best(c);
+        } else {
+            g->misses++;
+            g->refused[x->kind] = (uint8_t)g->max_new;
+        }
+        return true;
+    }
+    if (g->best_n > 0 || g->max_new >= CONSOLIDATE_MAX_NEW || g->n == 0) {
+        grown(c);
+        return true;
+    }
+    g->max_new++;
+    g->at = g->misses = 0;
+    whatif_allow_new(c->s, g->max_new);
+    return true;
+}
