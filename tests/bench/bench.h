@@ -62,6 +62,7 @@ json_t *bench_apart(bench_fn fn, const struct bench_input *in, struct err *reter
 json_t *bench_program(const char *const *argv, struct err *reterr);
 
 double bench_now_ms(void);
+double bench_cpu_ms(void); /* this process has used; less than the clock where others compete */
 double bench_median(double *ms, uint32_t n); /* sorts */
 /* Gives free memory back and makes the kernel forget the peak; the resident size from then on. */
 int64_t bench_rss_begin(void);
@@ -146,6 +147,7 @@ double bench_number(const json_t *o, const char *path);
 void bench_put(char *dst, size_t size, const char *fmt, double v);
 void bench_cell_name(const json_t *report, char *dst, size_t size);
 void bench_cell_faster(const json_t *report, char *dst, size_t size);
+void bench_cell_by_cpu(const json_t *report, char *dst, size_t size);
 void bench_cell_mib(const json_t *report, char *dst, size_t size);
 void bench_cell_their_mib(const json_t *report, char *dst, size_t size);
 

@@ -223,12 +223,7 @@ static void claim_json(struct maker *m, const struct block *blk, int64_t node)
     buf_puts(b, ",");
     resources_json(b, "allocatable", catalog_allocatable(m->b->catalog, blk->type));
     buf_puts(b, ",\"conditions\":[");
-    for (size_t i = 0; i < ARRAY_LEN(conditions); i++) {
-        buf_printf(b,
-                   "%s{\"type\":\"%s\",\"status\":\"True\",\"reason\":\"%s\",\"message\":\"\","
-                   "\"lastTransitionTime\":\"" GENERATE_TIME "\"}",
-                   i ? "," : "", conditions[i], conditions[i]);
-    }
+    generate_conditions(b, conditions, ARRAY_LEN(conditions));
     buf_puts(b, "]}}");
     generate_flush(m->g);
 }

@@ -71,6 +71,22 @@ static json_t *moves_of(const struct consolidate_step *s)
     return list;
 }
 
+static json_t *stay_messages(const struct world *w, const struct consolidate_result *res)
+{
+    json_t *o = json_object();
+    for (uint32_t i = 0; i < res->n_nodes; i++) {
+        const struct node_verdict *v = &res->nodes[i];
+        AUTO_BUF struct buf b;
+        buf_init(&b, 1 << 16);
+        reason_fmt(w->syms, &v->reason, &b);
+        if (v->step < 0) {
+            json_object_set_new(o, v->node->name,
+                                json_sprintf("%s: %s", reason_name(v->reason.code), b.p));
+        }
+    }
+    return o;
+}
+
 static int write_plan(const char *path, const struct world *w, const struct consolidate_result *res,
                       struct err *reterr)
 {
@@ -85,6 +101,7 @@ static int write_plan(const char *path, const struct world *w, const struct cons
     }
     json_object_set_new(plan, "digest", json_string(res->digest));
     json_object_set_new(plan, "steps", steps);
+    json_object_set_new(plan, "stays", stay_messages(w, res));
     if (json_dump_file(plan, path, JSON_INDENT(1))) {
         return err_set(reterr, ERR_INVALID, "%s: cannot be written", path);
     }
@@ -96,6 +113,19 @@ static int write_plan(const char *path, const struct world *w, const struct cons
 static void put_int(json_t *o, const char *key, int64_t n)
 {
     json_object_set_new(o, key, json_integer(n));
+}
+
+/* Why nodes stay: how many by the gate that fails. */
+static json_t *stays_of(const struct consolidate_result *res)
+{
+    json_t *o = json_object();
+    for (uint32_t i = 0; i < res->n_nodes; i++) {
+        const char *code = reason_name(res->nodes[i].reason.code);
+        if (res->nodes[i].step < 0) {
+            json_object_set_new(o, code, json_integer(jsonx_int(o, code, 0) + 1));
+        }
+    }
+    return o;
 }
 
 static json_t *report_of(const struct bench_input *in, const struct bench_world *b,
@@ -117,6 +147,7 @@ static json_t *report_of(const struct bench_input *in, const struct bench_world 
     json_object_set_new(o, "savingsPerHour", bench_price(res->saving_pusd_h));
     json_object_set_new(o, "fleetPricePerHour", bench_price(res->price_pusd_h));
     json_object_set_new(o, "lowerBoundPerHour", bench_price(bound));
+    json_object_set_new(o, "stays", stays_of(res));
     json_object_set_new(o, "truncated", json_boolean(res->truncated));
     json_object_set_new(o, "planDigest", json_string(res->digest));
     return o;
@@ -124,21 +155,24 @@ static json_t *report_of(const struct bench_input *in, const struct bench_world 
 
 static json_t *runs(const struct bench_input *in, const struct bench_world *b, struct err *reterr)
 {
-    static double ms[BENCH_REPEAT_MAX];
+    static double ms[BENCH_REPEAT_MAX], cpu_ms[BENCH_REPEAT_MAX];
     json_t *report = NULL;
     int64_t before = bench_rss_begin();
     for (uint32_t i = 0; i < in->repeat; i++) {
         struct arena mem;
         struct snapshot snap;
         arena_init(&mem, 1 << 20, SIZE_MAX);
-        double start = bench_now_ms();
+        double start = bench_now_ms(), cpu = bench_cpu_ms();
         const struct consolidate_result *res = decide(&mem, b, &snap);
         ms[i] = bench_now_ms() - start;
+        cpu_ms[i] = bench_cpu_ms() - cpu;
         bool last = i + 1 == in->repeat;
         if (last && (!in->plan || write_plan(in->plan, &b->w, res, reterr) == 0)) {
             int64_t peak = bench_rss_peak() - before;
             report =
                 report_of(in, b, res, bench_median(ms, in->repeat), peak, bound_of(&mem, &snap));
+            json_object_set_new(report, "cpuMilliseconds",
+                                json_real(bench_median(cpu_ms, in->repeat)));
         }
         arena_done(&mem);
     }
@@ -196,6 +230,7 @@ static const struct bench_column columns[] = {
     {.head = "MS", .fmt = "%.2f", .path = "milliseconds"},
     {.head = "UPSTREAM", .fmt = "%.0f", .path = "upstream.milliseconds"},
     {.head = "FASTER", .cell = bench_cell_faster},
+    {.head = "BY-CPU", .cell = bench_cell_by_cpu},
     {.head = "STEPS", .fmt = "%.0f", .path = "actions"},
     {.head = "OUT", .fmt = "%.0f", .path = "nodesOut"},
     {.head = "IN", .fmt = "%.0f", .path = "nodesIn"},

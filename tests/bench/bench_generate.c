@@ -72,9 +72,20 @@ static void pool_requirements(struct generate *g, int64_t i)
     }
 }
 
+void generate_conditions(struct buf *b, const char *const *types, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        buf_printf(b,
+                   "%s{\"type\":\"%s\",\"status\":\"True\",\"reason\":\"%s\",\"message\":\"\","
+                   "\"lastTransitionTime\":\"" GENERATE_TIME "\"}",
+                   i ? "," : "", types[i], types[i]);
+    }
+}
+
 void generate_pool_json(struct generate *g, int64_t i, bool changing)
 {
-    const char *after = changing ? "0s" : "Never";
+    static const char *const conditions[] = {"ValidationSucceeded", "NodeClassReady",
+                                             "NodeRegistrationHealthy", "Ready"};
     buf_printf(&g->text,
                "{\"apiVersion\":\"karpenter.sh/v1\",\"kind\":\"NodePool\",\"metadata\":{\"name\":"
                "\"pool-%lld\",\"uid\":\"pool-%lld\",\"creationTimestamp\":\"" GENERATE_TIME
@@ -86,10 +97,10 @@ void generate_pool_json(struct generate *g, int64_t i, bool changing)
     buf_printf(&g->text,
                "]}},\"disruption\":{\"consolidateAfter\":\"%s\",\"consolidationPolicy\":"
                "\"WhenEmptyOrUnderutilized\",\"budgets\":[{\"nodes\":\"100%%\"}]}},"
-               "\"status\":{\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\","
-               "\"reason\":\"Ready\",\"message\":\"\",\"lastTransitionTime\":\"" GENERATE_TIME
-               "\"}]}}",
-               after);
+               "\"status\":{\"conditions\":[",
+               changing ? "0s" : "Never");
+    generate_conditions(&g->text, conditions, ARRAY_LEN(conditions));
+    buf_puts(&g->text, "]}}");
 }
 
 int generate_pools(struct generate *g, struct err *reterr)

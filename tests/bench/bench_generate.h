@@ -62,6 +62,8 @@ struct generate_pod {
 int64_t generate_cpu(struct generate *g);
 int64_t generate_mem(struct generate *g);
 void generate_pod_json(struct generate *g, const struct generate_pod *p);
+/* Conditions that are all True. */
+void generate_conditions(struct buf *b, const char *const *types, size_t n);
 /* Everything of a pool; `changing`: its nodes may be consolidated. */
 void generate_pool_json(struct generate *g, int64_t i, bool changing);
 bool generate_is_rule(const char *shape);

@@ -104,11 +104,21 @@ json_t *bench_program(const char *const *argv, struct err *reterr)
 
 /* ---- clock and memory ------------------------------------------------------------------------ */
 
-double bench_now_ms(void)
+static double clock_ms(clockid_t id)
 {
     struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    (void)clock_gettime(id, &t);
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+double bench_now_ms(void)
+{
+    return clock_ms(CLOCK_MONOTONIC);
+}
+
+double bench_cpu_ms(void)
+{
+    return clock_ms(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 static int cmp_ms(const void *x, const void *y)

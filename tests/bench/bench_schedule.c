@@ -116,7 +116,7 @@ static json_t *report_of(const struct bench_input *in, const struct bench_world 
 
 static json_t *runs(const struct bench_input *in, struct bench_world *b, struct err *reterr)
 {
-    static double ms[BENCH_REPEAT_MAX];
+    static double ms[BENCH_REPEAT_MAX], cpu_ms[BENCH_REPEAT_MAX];
     enum preference_policy policy;
     json_t *report = NULL;
     if (!bench_policy(in->policy, &policy)) {
@@ -128,14 +128,17 @@ static json_t *runs(const struct bench_input *in, struct bench_world *b, struct 
         struct arena mem;
         struct snapshot snap;
         arena_init(&mem, 1 << 20, SIZE_MAX);
-        double start = bench_now_ms();
+        double start = bench_now_ms(), cpu = bench_cpu_ms();
         const struct sched_result *res = decide(&mem, b, policy, &snap);
         ms[i] = bench_now_ms() - start;
+        cpu_ms[i] = bench_cpu_ms() - cpu;
         bool last = i + 1 == in->repeat;
         if (last && (!in->plan || write_plan(in->plan, &b->w, res, reterr) == 0)) {
             int64_t peak = bench_rss_peak() - before;
             report = report_of(in, b, res, bench_median(ms, in->repeat), peak,
                                bound_of(&mem, &snap, res));
+            json_object_set_new(report, "cpuMilliseconds",
+                                json_real(bench_median(cpu_ms, in->repeat)));
         }
         arena_done(&mem);
     }
@@ -168,6 +171,7 @@ static const struct bench_column columns[] = {
     {.head = "MS", .fmt = "%.2f", .path = "milliseconds"},
     {.head = "UPSTREAM", .fmt = "%.0f", .path = "upstream.milliseconds"},
     {.head = "FASTER", .cell = bench_cell_faster},
+    {.head = "BY-CPU", .cell = bench_cell_by_cpu},
     {.head = "CLAIMS", .fmt = "%.0f", .path = "claims"},
     {.head = "UPSTREAM", .fmt = "%.0f", .path = "upstream.claims"},
     {.head = "$/H", .fmt = "%.2f", .path = "baselinePricePerHour"},

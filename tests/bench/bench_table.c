@@ -38,6 +38,13 @@ void bench_cell_faster(const json_t *report, char *dst, size_t size)
               bench_number(report, "upstream.milliseconds") / bench_number(report, "milliseconds"));
 }
 
+void bench_cell_by_cpu(const json_t *report, char *dst, size_t size)
+{
+    bench_put(dst, size, "%.0fx",
+              bench_number(report, "upstream.cpuMilliseconds") /
+                  bench_number(report, "cpuMilliseconds"));
+}
+
 void bench_cell_mib(const json_t *report, char *dst, size_t size)
 {
     bench_put(dst, size, "%.1f", bench_number(report, "peakRssBytes") / (1 << 20));

@@ -42,6 +42,7 @@ type consolidateReport struct {
 	Pods              int     `json:"pods"`
 	FleetPricePerHour float64 `json:"fleetPricePerHour"`
 	Milliseconds      float64 `json:"milliseconds"` // to the first command, or to knowing that there is none
+	CPUMilliseconds   float64 `json:"cpuMilliseconds"`
 	PeakRSSBytes      int64   `json:"peakRssBytes"`
 	Multi             pass    `json:"multi"`
 	Single            *pass   `json:"single,omitempty"`
@@ -172,11 +173,11 @@ func consolidate(a arguments) (any, error) {
 	report := consolidateReport{Kind: "PeerConsolidate", Input: a.cluster, Nodes: len(f.Nodes), Pods: len(f.Pods), FleetPricePerHour: k.fleetPrice()}
 	debug.FreeOSMemory()
 	forgetPeak()
-	before := rss("VmRSS")
+	before, used := rss("VmRSS"), cpu()
 	if report.Multi, _, err = k.run(true); err != nil {
 		return nil, err
 	}
-	report.Milliseconds = report.Multi.Milliseconds
+	report.Milliseconds, report.CPUMilliseconds = report.Multi.Milliseconds, milliseconds(cpu()-used)
 	found := report.Multi.Decision != string(disruption.NoOpDecision)
 	if !found || a.single {
 		p, _, err := k.run(false)
@@ -186,6 +187,7 @@ func consolidate(a arguments) (any, error) {
 		report.Single = &p
 		if !found {
 			report.Milliseconds += p.Milliseconds
+			report.CPUMilliseconds = milliseconds(cpu() - used)
 		}
 	}
 	report.PeakRSSBytes = rss("VmHWM") - before

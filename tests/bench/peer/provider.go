@@ -6,6 +6,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/awslabs/operatorpkg/status"
 	v1 "sigs.k8s.io/karpenter/pkg/apis/v1"
@@ -55,6 +57,13 @@ func background(policy string) context.Context {
 		IgnoreDRARequests: true,
 		FeatureGates:      options.DefaultFeatureGates(),
 	})
+}
+
+// cpu is what all threads of this process have used.
+func cpu() time.Duration {
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // rss reads a field of /proc/self/status, in bytes.

@@ -20,6 +20,7 @@ type scheduleReport struct {
 	Policy            string  `json:"preferencePolicy"`
 	Pods              int     `json:"pods"`
 	Milliseconds      float64 `json:"milliseconds"`
+	CPUMilliseconds   float64 `json:"cpuMilliseconds"` // with setup and collecting garbage
 	SetupMilliseconds float64 `json:"setupMilliseconds"`
 	PeakRSSBytes      int64   `json:"peakRssBytes"`
 	Claims            int     `json:"claims"`
@@ -64,7 +65,7 @@ func schedule(a arguments) (any, error) {
 		return nil, err
 	}
 	ctx := background(a.policy)
-	var setup, took []time.Duration
+	var setup, took, busy []time.Duration
 	var results scheduling.Results
 	debug.FreeOSMemory()
 	forgetPeak()
@@ -74,15 +75,16 @@ func schedule(a arguments) (any, error) {
 		for _, p := range pods {
 			copies = append(copies, p.DeepCopy())
 		}
+		used := cpu()
 		r, s, t, err := solve(ctx, pools, types, copies, a.policy == "Ignore")
 		if err != nil {
 			return nil, err
 		}
-		results, setup, took = r, append(setup, s), append(took, t)
+		results, setup, took, busy = r, append(setup, s), append(took, t), append(busy, cpu()-used)
 	}
 	report := scheduleReport{
 		Kind: "PeerSchedule", Input: a.pods, Policy: a.policy, Pods: len(pods),
-		Milliseconds: median(took), SetupMilliseconds: median(setup),
+		Milliseconds: median(took), SetupMilliseconds: median(setup), CPUMilliseconds: median(busy),
 		PeakRSSBytes: rss("VmHWM") - before,
 		Claims:       len(results.NewNodeClaims), Unschedulable: len(results.PodErrors),
 	}
