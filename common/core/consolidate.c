@@ -484,6 +484,9 @@ const struct consolidate_result *consolidate_result(struct consolidate *c)
     if (c->phase != PHASE_DONE) {
         BUG("the search is not over");
     }
+    if (c->result.digest[0] == '\0') {
+        verdict_digests(c);
+    }
     return &c->result;
 }
 

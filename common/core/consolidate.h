@@ -177,7 +177,8 @@ struct consolidate *consolidate_begin(struct arena *a, const struct snapshot *s,
                                       const struct consolidate_options *o);
 /* Works for at most about `units` more; true when there is nothing left to do. */
 bool consolidate_step(struct consolidate *c, uint64_t units);
-/* Only after consolidate_step said true. Borrowed from the arena. */
+/* Only after consolidate_step said true. Borrowed from the arena. The first call makes the digests,
+ * which takes longer than finding the plan as a rule. */
 const struct consolidate_result *consolidate_result(struct consolidate *c);
 
 /* Gives work space back that is not in the arena. Only needed if it is given up before

@@ -17,6 +17,8 @@
 /* New claims of one set, and sets around one seed that fail before the next seed is taken. */
 #define CONSOLIDATE_MAX_NEW 4
 #define CONSOLIDATE_MAX_MISSES 64
+/* Less is no saving but the rounding of prices. */
+#define CONSOLIDATE_LEAST_PUSD_H INT64_C(1000000)
 
 #define NO_STEP (-1)
 
@@ -99,13 +101,21 @@ struct grown {
     struct whatif_mark before;
 };
 
+/* The first n nodes of a set. */
+struct best {
+    uint32_t n;
+    int64_t saving, potential;
+};
+
 struct growth {
     struct cand *seed;
     struct grown *nodes;
     uint32_t n, at; /* at: the next candidate to be tried */
     uint32_t misses, max_new, serial;
-    uint32_t best_n;
-    int64_t best_saving, out; /* out: price of all of them */
+    int64_t out, potential; /* of all of them */
+    /* So far; the best of all; and, with the number of nodes, as of the last new claim allowed. */
+    struct best now, best, from;
+    uint32_t from_n;
     struct whatif_mark start;
     uint8_t *refused; /* per kind: at this number of claims */
     int64_t *failed;  /* per kind: seeds of this price and less come to nothing */
@@ -194,6 +204,7 @@ void replay(struct consolidate *c);
 
 void verdict_budgets(struct consolidate *c);
 void verdict_all(struct consolidate *c);
+void verdict_digests(struct consolidate *c);
 int verdict_gate_of(enum reason_code code);
 
 #endif

@@ -461,7 +461,7 @@ static struct worth replacement(struct consolidate *c, struct cand *const *membe
                                 struct worth w, int64_t least, bool final)
 {
     bool from_spot = all_spot(members, n) && may_be_spot(c);
-    int64_t ask = least > 0 ? least : 1;
+    int64_t ask = least > CONSOLIDATE_LEAST_PUSD_H ? least : CONSOLIDATE_LEAST_PUSD_H;
     for (uint32_t i = 0; i < n; i++) {
         if (members[i]->price_why.code != REASON_NONE) {
             return (struct worth){.why = members[i]->price_why};
@@ -473,7 +473,8 @@ static struct worth replacement(struct consolidate *c, struct cand *const *membe
     }
     w.return_to_weight = goes_back(c, members, n) && w.in != PRICE_UNKNOWN && w.in <= w.out &&
                          w.out - w.in < ask;
-    if (w.in == PRICE_UNKNOWN || (w.in >= w.out && !w.return_to_weight)) {
+    if (w.in == PRICE_UNKNOWN ||
+        (w.out - w.in < CONSOLIDATE_LEAST_PUSD_H && !w.return_to_weight)) {
         return no(REASON_NotCheaper, w.in, w.out);
     }
     w.saving = w.out - w.in;

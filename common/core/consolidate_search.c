@@ -140,17 +140,31 @@ static bool add(struct consolidate *c, struct cand *x)
     }
     g->nodes[g->n++] = (struct grown){x, before};
     g->out += x->price;
+    g->potential += x->potential;
     x->in_set = g->serial;
     return true;
+}
+
+/* Of what its members could save at most so much is enough to look no further. */
+static bool good_enough(const struct best *b)
+{
+    return b->saving > 0 && b->saving >= b->potential - b->potential / 32;
+}
+
+/* y saves more of what its members could than x, and not just a little more. */
+static bool clearly_better(const struct best *x, const struct best *y)
+{
+    __extension__ __int128 a = (__int128)x->saving * y->potential * 33;
+    __extension__ __int128 b = (__int128)y->saving * x->potential * 32;
+    return y->saving > 0 && (x->saving <= 0 || b > a);
 }
 
 static void note_best(struct consolidate *c)
 {
     struct growth *g = &c->g;
     int64_t in = price_of_claims(c);
-    if (in != PRICE_UNKNOWN && c->s->n_claims <= g->n && g->out - in > g->best_saving) {
-        g->best_saving = g->out - in;
-        g->best_n = g->n;
+    if (in != PRICE_UNKNOWN && c->s->n_claims <= g->n && g->out - in > g->now.saving) {
+        g->now = (struct best){g->n, g->out - in, g->potential};
     }
 }
 
@@ -171,8 +185,10 @@ bool search_seed(struct consolidate *c)
         return false;
     }
     g->seed = c->sets[c->at];
-    g->n = g->at = g->misses = g->best_n = 0;
-    g->best_saving = g->out = 0;
+    g->n = g->at = g->misses = 0;
+    g->out = g->potential = 0;
+    g->now = g->best = g->from = (struct best){0, 0, 0};
+    g->from_n = 0;
     g->max_new = 1;
     g->serial++;
     memset(g->refused, 0, c->n_kinds * sizeof(*g->refused));
@@ -194,7 +210,7 @@ bool search_seed(struct consolidate *c)
 static int64_t sum_alone(const struct growth *g)
 {
     int64_t sum = 0;
-    for (uint32_t i = 0; i < g->best_n; i++) {
+    for (uint32_t i = 0; i < g->best.n; i++) {
         sum += g->nodes[i].cand->alone;
     }
     return sum;
@@ -204,25 +220,25 @@ static int64_t sum_alone(const struct growth *g)
 static bool take_best(struct consolidate *c)
 {
     struct growth *g = &c->g;
-    if (g->best_n < 2 || g->best_saving <= sum_alone(g)) {
+    if (g->best.n < 2 || g->best.saving <= sum_alone(g)) {
         whatif_undo(c->s, &g->start);
         return false;
     }
-    if (g->best_n < g->n) {
-        whatif_undo(c->s, &g->nodes[g->best_n].before);
+    if (g->best.n < g->n) {
+        whatif_undo(c->s, &g->nodes[g->best.n].before);
     }
-    struct cand **members = ARENA_NEW_N(c->a, struct cand *, g->best_n);
-    for (uint32_t i = 0; i < g->best_n; i++) {
+    struct cand **members = ARENA_NEW_N(c->a, struct cand *, g->best.n);
+    for (uint32_t i = 0; i < g->best.n; i++) {
         members[i] = g->nodes[i].cand;
     }
-    struct worth w = price_worth(c, members, g->best_n, true);
+    struct worth w = price_worth(c, members, g->best.n, true);
     if (!w.ok) {
         g->seed->why = g->seed->sure ? g->seed->why : w.why;
         whatif_undo(c->s, &g->start);
         return false;
     }
     enum step_kind kind = c->s->n_claims > 0 ? STEP_REPLACE : STEP_DELETE;
-    keep_step(c, members, g->best_n, kind, DISRUPT_UNDERUTILIZED, &w);
+    keep_step(c, members, g->best.n, kind, DISRUPT_UNDERUTILIZED, &w);
     return true;
 }
 
@@ -236,8 +252,25 @@ static void grown(struct consolidate *c)
     c->phase = PHASE_SEED;
 }
 
-/* The set gets one node more. When no other fits, it may have another new node, unless it is worth
- * it already. */
+static int64_t cheapest(void *ctx, const struct snapshot_pool *p, const uint64_t *types,
+                        struct offer_mask offer)
+{
+    return price_cheapest(ctx, p, types, offer);
+}
+
+static void shrink(struct growth *g, uint32_t n)
+{
+    while (g->n > n) {
+        struct cand *x = g->nodes[--g->n].cand;
+        x->in_set = 0;
+        g->out -= x->price;
+        g->potential -= x->potential;
+    }
+}
+
+/* The set gets one node more. When no other fits, it may have another new node, unless what it saves
+ * is near to all that its members could: then those there are keep the size that was best. More new
+ * nodes must be clearly better, because small steps are safer. */
 bool search_grow(struct consolidate *c)
 {
     struct growth *g = &c->g;
@@ -256,12 +289,25 @@ bool search_grow(struct consolidate *c)
         }
         return true;
     }
-    if (g->best_n > 0 || g->max_new >= CONSOLIDATE_MAX_NEW || g->n == 0) {
+    if (clearly_better(&g->best, &g->now)) {
+        g->best = g->now;
+    }
+    bool moved_on = g->now.n > 0 ? g->now.n > g->from.n : g->n > g->from_n;
+    if (good_enough(&g->best) || c->s->n_claims >= CONSOLIDATE_MAX_NEW || !moved_on) {
         grown(c);
         return true;
     }
-    g->max_new++;
+    g->from = g->now;
+    if (g->now.n > 0) {
+        if (g->now.n < g->n) {
+            whatif_undo(c->s, &g->nodes[g->now.n].before);
+            shrink(g, g->now.n);
+        }
+        whatif_freeze_prices(c->s, cheapest, c);
+    }
+    g->max_new = c->s->n_claims + 1;
     g->at = g->misses = 0;
+    g->from_n = g->n;
     whatif_allow_new(c->s, g->max_new);
     return true;
 }

@@ -187,13 +187,21 @@ void verdict_all(struct consolidate *c)
     int64_t *used = ARENA_NEW_N(c->a, int64_t, c->snap->n_pools);
     for (uint32_t i = 0; i < r->n_steps; i++) {
         hold(c, &steps[i], used);
-        plan_step_digest(c->a, c->snap, &steps[i], steps[i].digest);
         r->saving_pusd_h += steps[i].saving_pusd_h;
         r->nodes_out += steps[i].n_out;
         r->nodes_in += steps[i].n_in;
         r->pods_moved += steps[i].n_moves;
     }
     put_nodes(c);
+}
+
+void verdict_digests(struct consolidate *c)
+{
+    struct consolidate_result *r = &c->result;
+    struct consolidate_step *steps = (struct consolidate_step *)(uintptr_t)r->steps;
+    for (uint32_t i = 0; i < r->n_steps; i++) {
+        plan_step_digest(c->a, c->snap, &steps[i], steps[i].digest);
+    }
     plan_digest(c->snap, steps, r->n_steps, r->digest);
 }
 

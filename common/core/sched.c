@@ -288,7 +288,8 @@ static bool try_claim(struct sched *s, struct sched_class *k, struct sched_ask *
     struct sched_open *c = s->claims[s->order[s->pos]];
     struct sched_trial t;
     struct arena_mark mark = arena_mark(s->a);
-    if (sched_claim_try(s, c, k, ask, &t) != STEP_TAKEN) {
+    if (sched_claim_try(s, c, k, ask, &t) != STEP_TAKEN ||
+        (s->whatif != NULL && !whatif_accepts(s, c, &t))) {
         arena_rewind(s->a, mark);
         claim_set_add(s->a, t.for_now ? &ask->refused_now : &ask->refused, c->index);
         s->pos++;

@@ -162,6 +162,7 @@ struct sched_open {
     int64_t least[RES_FIXED]; /* smallest; likewise */
     bool reserve_stale, stale_listed;
     struct sched_open *next_stale;
+    int64_t max_price; /* what-if: its cheapest type may not become dearer; 0 = any */
 };
 
 /* How far a class got with a claim; in the order of the reason codes. */
@@ -276,6 +277,8 @@ void whatif_node_refused(struct sched *s, struct sched_ask *ask, uint32_t node);
 /* Before something changes. */
 void whatif_save_node(struct sched *s, struct sched_node *n);
 void whatif_note_count(struct sched *s, struct topo_group *g, uint32_t at, int delta);
+/* The claim does not become dearer than it may. */
+bool whatif_accepts(const struct sched *s, const struct sched_open *c, const struct sched_trial *t);
 /* May one more claim be opened? */
 bool whatif_may_open(const struct sched *s);
 /* Forgets what was remembered about other what-ifs. */

@@ -26,6 +26,8 @@ struct whatif {
     uint32_t max_new;
     struct whatif_entry *log;
     uint32_t n_log, cap_log;
+    whatif_price_fn *price;
+    void *price_ctx;
 };
 
 /* ---- remembering ----------------------------------------------------------------------------- */
@@ -88,6 +90,27 @@ void whatif_refresh_class(struct sched *s, struct sched_class *k)
 bool whatif_may_open(const struct sched *s)
 {
     return s->n_claims < s->whatif->max_new;
+}
+
+bool whatif_accepts(const struct sched *s, const struct sched_open *c, const struct sched_trial *t)
+{
+    if (c->max_price == 0) {
+        return true;
+    }
+    int64_t price = s->whatif->price(s->whatif->price_ctx, c->pool->in, t->types, t->offer);
+    return price != PRICE_UNKNOWN && price <= c->max_price;
+}
+
+void whatif_freeze_prices(struct sched *s, whatif_price_fn *price, void *ctx)
+{
+    s->whatif->price = price;
+    s->whatif->price_ctx = ctx;
+    s->whatif->epoch++;
+    for (uint32_t i = 0; i < s->n_claims; i++) {
+        struct sched_open *c = s->claims[i];
+        int64_t now = price(ctx, c->pool->in, c->types, c->offer);
+        c->max_price = now > 0 ? now : 1;
+    }
 }
 
 /* ---- the log --------------------------------------------------------------------------------- */

@@ -46,6 +46,12 @@ void whatif_start(struct sched *s, const uint32_t *ranks);
 /* Gives the work space back; s is of no more use for trials. NULL is fine. */
 void whatif_end(struct sched *s);
 
+/* How to find the cheapest offering of some types; PRICE_UNKNOWN if there is none. */
+typedef int64_t whatif_price_fn(void *ctx, const struct snapshot_pool *p, const uint64_t *types,
+                                struct offer_mask offer);
+/* From now on no claim of the trial may become dearer than it is. */
+void whatif_freeze_prices(struct sched *s, whatif_price_fn *price, void *ctx);
+
 void whatif_begin_trial(struct sched *s, uint32_t max_new);
 void whatif_allow_new(struct sched *s, uint32_t max_new);
 struct whatif_mark whatif_mark(struct sched *s);
