@@ -35,6 +35,22 @@ print("\n".join("bench: " + w for w in wrong + ["%s: missing" % n for n in bound
 sys.exit(bool(wrong or bounds))
 P
 
+# No plan saves more than there is, none less than upstream's first command or all its commands together.
+ends 0 consolidate --repeat 1 --only '*0' -o json
+python3 - "$tmp/out" <<'P' || bad=$((bad + 1))
+import json, sys
+wrong = []
+for r in json.load(open(sys.argv[1]))["items"]:
+    up, saves = r["upstream"], float(r["savingsPerHour"])
+    first = max(p["savingsPerHour"] for p in (up["multi"], up.get("single", up["multi"])))
+    most = min(r["mostSavingsPerHour"] + 0.005, float(r["fleetPricePerHour"]) - float(r["lowerBoundPerHour"]))
+    least = max(first, up.get("rest", {}).get("savingsPerHour", 0)) - 0.005
+    if not least <= saves <= most or r["truncated"] or r["nodesOut"] + sum(r["stays"].values()) != r["nodes"]:
+        wrong.append("%s: saves %.3f of %.3f, upstream %.3f" % (r["input"], saves, most, least))
+print("\n".join("bench: " + w for w in wrong), end="")
+sys.exit(bool(wrong))
+P
+
 for s in one two; do generate --pods 300 --pools 3 --seed 5 --out "$tmp/$s"; generate --pods 400 --nodes 60 --pools 2 --seed 5 --out "$tmp/$s"; done
 generate --pods 300 --pools 3 --seed 6 --out "$tmp/other"
 for f in pods.json.gz nodepools.json cluster.json.gz; do cmp -s "$tmp/one/$f" "$tmp/two/$f" || wrong "one seed, two files: $f"; done
@@ -46,11 +62,16 @@ for t in builtin "$tmp/types.json"; do
 done
 cmp -s "$tmp/plan.builtin" "$tmp/plan.types.json" || wrong "the built-in types and their file give two plans"
 
+ends 0 consolidate --repeat 1 --types builtin --input "$tmp/one/cluster.json.gz" --plan "$tmp/plan" -o json
+[ -s "$tmp/plan" ] || wrong "consolidate wrote no plan"
+
 head -c 900 "$tmp/one/pods.json.gz" >"$tmp/cut.gz"
 echo '{"items":[{"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"x"}}}]}}]}' >"$tmp/odd.json"
 for f in cut.gz odd.json none.json; do ends 1 schedule --baseline --types builtin --nodepool "$tmp/one/nodepools.json" --pods "$tmp/$f"; done
 ends 2 schedule --baseline --repeat 0
 ends 2 schedule
+ends 2 consolidate --input x
+ends 1 consolidate --types builtin --input "$tmp/cut.gz"
 ends 2 generate --pods 0 --out "$tmp/x"
 ends 2 generate --pods 5 --shape round --out "$tmp/x"
 [ $bad = 0 ] && echo "bench: reports, bounds and files as expected"
