@@ -197,9 +197,7 @@ bench: bench-core bench-e2e
 
 ## bench-core   the decision core and upstream's own by turns on the inputs of tests/bench/data
 bench-core: karp-bench
-	@peer=$$(tests/bench/peer.sh) && \
-	    echo "== placing pods" && build/karp-bench schedule --baseline --peer "$$peer" && \
-	    echo "== consolidation" && build/karp-bench consolidate --peer "$$peer"
+	@tests/bench/core.sh
 
 ## karp-bench   build/karp-bench, which times the decision core by itself on files (--help)
 .PHONY: karp-bench
