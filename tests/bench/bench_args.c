@@ -57,7 +57,7 @@ bool bench_args(int argc, char **argv, const struct bench_arg *v, size_t n)
             }
             continue;
         }
-        for (; i < argc && !str_starts(argv[i], "--"); i++) {
+        for (; i < argc && (argv[i][0] != '-' || str_eq(argv[i], "-")); i++) {
             if (*a->n >= BENCH_FILES_MAX) {
                 return refuse(name, "too many files");
             }

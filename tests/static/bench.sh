@@ -57,7 +57,7 @@ for f in pods.json.gz nodepools.json cluster.json.gz; do cmp -s "$tmp/one/$f" "$
 ! cmp -s "$tmp/one/pods.json.gz" "$tmp/other/pods.json.gz" || wrong "two seeds, one file"
 ends 0 types --out "$tmp/types.json"
 for t in builtin "$tmp/types.json"; do
-    ends 0 schedule --baseline --repeat 1 --types "$t" --nodepool "$tmp/one/nodepools.json" --pods "$tmp/one/pods.json.gz" --plan "$tmp/plan" -o json
+    ends 0 schedule --baseline --repeat 1 --types "$t" --nodepool "$tmp/one/nodepools.json" --plan "$tmp/plan" --pods "$tmp/one/pods.json.gz" -o json
     mv "$tmp/plan" "$tmp/plan.$(basename "$t")"
 done
 cmp -s "$tmp/plan.builtin" "$tmp/plan.types.json" || wrong "the built-in types and their file give two plans"
