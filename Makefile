@@ -117,7 +117,7 @@ $(BUILD)/karp-sim: $(BUILD)/obj/tests/sim/karp_sim.o $(BUILD)/libsim.a $(BUILD)/
 	$(call link,$(LIBS))
 $(BUILD)/karp-ec2: $(BUILD)/obj/tests/sim/karp_ec2.o $(BUILD)/obj/tests/sim/ec2_http.o $(BUILD)/libsim.a $(COMMON_A)
 	$(call link,$(LIBS))
-$(BUILD)/karp-bench: $(BUILD)/obj/tests/bench/karp_bench.o $(BUILD)/libcmd.a $(COMMON_A)
+$(BUILD)/karp-bench: $(call obj,$(call src,tests/bench)) $(BUILD)/libcmd.a $(COMMON_A)
 	$(call link,$(CMD_LIBS))
 
 # ---- tests ----------------------------------------------------------------------------------------
@@ -133,7 +133,7 @@ DEPS := $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 -include $(DEPS)
 
 .PHONY: deps unit-bins test unit scenarios campaign differential demo e2e check-layers layer-archives hdr-check lint format \
-        bench bench-e2e install clean
+        bench bench-core bench-e2e install clean
 unit-bins: $(UNIT_BIN)
 layer-archives: $(foreach l,base core net kube aws agent cmd,$(BUILD)/lib$(l).a)
 
@@ -148,7 +148,7 @@ demo:
 ## test         everything: unit tables, scenarios, sanitizers, layers, end-to-end on a real control plane
 test:
 	@tests/deps.sh test
-	@$(MAKE) --no-print-directory DEVELOPER=1 -j$(JOBS) all unit-bins
+	@$(MAKE) --no-print-directory DEVELOPER=1 -j$(JOBS) all karp-bench unit-bins
 	@$(MAKE) --no-print-directory DEVELOPER=1 SANITIZE=address,undefined -j$(JOBS) build/san/karp-sim unit-bins
 	@tests/run.sh static unit scenarios sanitized e2e
 
@@ -197,10 +197,14 @@ lint:
 format:
 	@clang-format -i $$(git ls-files -co --exclude-standard '*.c' '*.h')
 
-## bench        ratios side by side in one run
-bench: bench-e2e
+## bench        ratios to upstream side by side in one run: its decisions, then both on a control plane
+bench: bench-core bench-e2e
 
-## karp-bench   build/karp-bench, which times the decision core by itself on files
+## bench-core   the decision core and upstream's own by turns on the inputs of tests/bench/data
+bench-core: karp-bench
+	@tests/bench/core.sh
+
+## karp-bench   build/karp-bench, which times the decision core by itself on files (--help)
 .PHONY: karp-bench
 karp-bench: $(BUILD)/karp-bench
 

@@ -1,0 +1,225 @@
+/* bench_schedule.c - karp-bench schedule: pending pods to new nodes; see bench.h. */
+#include "bench.h"
+
+#include "cmd/money.h"
+#include "common/base/jsonx.h"
+
+/* ---- one run --------------------------------------------------------------------------------- */
+
+static const struct sched_result *decide(struct arena *a, const struct bench_world *b,
+                                         enum preference_policy policy, struct snapshot *snap)
+{
+    struct sched_options o;
+    sched_options_default(&o);
+    o.preference = policy;
+    bench_snapshot(a, b, snap);
+    struct sched *s = sched_begin(a, snap, &o);
+    while (!sched_step(s, UINT64_MAX)) {
+    }
+    return sched_result(s);
+}
+
+static int64_t price_of(const struct sched_result *res)
+{
+    int64_t sum = 0;
+    for (uint32_t i = 0; i < res->n_claims; i++) {
+        sum += res->claims[i].price_pusd_h;
+    }
+    return sum;
+}
+
+static int64_t bound_of(struct arena *a, const struct snapshot *snap,
+                        const struct sched_result *res)
+{
+    uint32_t n = 0, max = 0;
+    for (uint32_t i = 0; i < res->n_claims; i++) {
+        max += res->claims[i].n_pods;
+    }
+    const struct pod **pods = ARENA_NEW_N(a, const struct pod *, max);
+    for (uint32_t i = 0; i < res->n_claims; i++) {
+        for (uint32_t k = 0; k < res->claims[i].n_pods; k++) {
+            pods[n++] = res->claims[i].pods[k];
+        }
+    }
+    return bench_bound(snap, pods, n);
+}
+
+/* ---- the plan, for checkers ------------------------------------------------------------------ */
+
+static json_t *claim_json(const struct world *w, const struct sched_claim *c)
+{
+    json_t *pods = json_array(), *reqs = json_array();
+    char price[MONEY_TEXT];
+    for (uint32_t i = 0; i < c->n_pods; i++) {
+        json_array_append_new(pods, json_sprintf("%s/%s", c->pods[i]->m.ns, c->pods[i]->m.name));
+    }
+    for (uint32_t i = 0; i < c->reqs.n; i++) {
+        AUTO_BUF struct buf b;
+        buf_init(&b, 1 << 20);
+        req_fmt(w->syms, &c->reqs.v[i], 0, &b);
+        json_array_append_new(reqs, json_string(b.p));
+    }
+    const char *type = sym_str(w->syms, catalog_type_name(c->pool->catalog, c->types[0]));
+    return json_pack("{s:s,s:s,s:s,s:i,s:o,s:o}", "nodePool", c->pool->np->m.name, "instanceType",
+                     type, "pricePerHour", money_exact(c->price_pusd_h, price), "instanceTypes",
+                     (int)c->n_types, "requirements", reqs, "pods", pods);
+}
+
+static int write_plan(const char *path, const struct world *w, const struct sched_result *res,
+                      struct err *reterr)
+{
+    AUTO_JSON json_t *plan = json_object();
+    json_t *claims = json_array(), *refused = json_array();
+    for (uint32_t i = 0; i < res->n_claims; i++) {
+        json_array_append_new(claims, claim_json(w, &res->claims[i]));
+    }
+    for (uint32_t i = 0; i < res->n_refused; i++) {
+        const struct sched_refusal *r = &res->refused[i];
+        AUTO_BUF struct buf b;
+        buf_init(&b, 1 << 16);
+        reason_fmt(w->syms, &r->reason, &b);
+        json_array_append_new(refused,
+                              json_pack("{s:o,s:s,s:s}", "pod",
+                                        json_sprintf("%s/%s", r->pod->m.ns, r->pod->m.name), "code",
+                                        reason_name(r->reason.code), "message", b.p));
+    }
+    json_object_set_new(plan, "claims", claims);
+    json_object_set_new(plan, "unschedulable", refused);
+    if (json_dump_file(plan, path, JSON_INDENT(1))) {
+        return err_set(reterr, ERR_INVALID, "%s: cannot be written", path);
+    }
+    return 0;
+}
+
+/* ---- an input -------------------------------------------------------------------------------- */
+
+static json_t *report_of(const struct bench_input *in, const struct bench_world *b,
+                         const struct sched_result *res, double ms, int64_t peak, int64_t bound)
+{
+    size_t pods = world_n(&b->w, KIND_POD);
+    json_t *o = json_object();
+    json_object_set_new(o, "kind", json_string("BenchReport"));
+    json_object_set_new(o, "input", json_string(in->name));
+    json_object_set_new(o, "preferencePolicy", json_string(in->policy));
+    json_object_set_new(o, "pods", json_integer((json_int_t)pods));
+    json_object_set_new(o, "nodes", json_integer((json_int_t)world_n(&b->w, KIND_NODE)));
+    json_object_set_new(o, "milliseconds", json_real(ms));
+    json_object_set_new(o, "podsPerSecond", json_real(ms > 0 ? (double)pods * 1e3 / ms : 0));
+    json_object_set_new(o, "peakRssBytes", json_integer(peak));
+    json_object_set_new(o, "claims", json_integer(res->n_claims));
+    json_object_set_new(o, "unschedulable", json_integer(res->n_refused));
+    json_object_set_new(o, "workUnits", json_integer((json_int_t)res->work_units));
+    json_object_set_new(o, "baselinePricePerHour", bench_price(price_of(res)));
+    json_object_set_new(o, "lowerBoundPerHour", bench_price(bound));
+    return o;
+}
+
+static json_t *runs(const struct bench_input *in, struct bench_world *b, struct err *reterr)
+{
+    static double ms[BENCH_REPEAT_MAX], cpu_ms[BENCH_REPEAT_MAX];
+    enum preference_policy policy;
+    json_t *report = NULL;
+    if (!bench_policy(in->policy, &policy)) {
+        err_set(reterr, ERR_INVALID, "preference policy \"%s\": no such one", in->policy);
+        return NULL;
+    }
+    int64_t before = bench_rss_begin();
+    for (uint32_t i = 0; i < in->repeat; i++) {
+        struct arena mem;
+        struct snapshot snap;
+        arena_init(&mem, 1 << 20, SIZE_MAX);
+        double start = bench_now_ms(), cpu = bench_cpu_ms();
+        const struct sched_result *res = decide(&mem, b, policy, &snap);
+        ms[i] = bench_now_ms() - start;
+        cpu_ms[i] = bench_cpu_ms() - cpu;
+        bool last = i + 1 == in->repeat;
+        if (last && (!in->plan || write_plan(in->plan, &b->w, res, reterr) == 0)) {
+            int64_t peak = bench_rss_peak() - before;
+            report = report_of(in, b, res, bench_median(ms, in->repeat), peak,
+                               bound_of(&mem, &snap, res));
+            json_object_set_new(report, "cpuMilliseconds",
+                                json_real(bench_median(cpu_ms, in->repeat)));
+        }
+        arena_done(&mem);
+    }
+    return report;
+}
+
+static json_t *measure(const struct bench_input *in, struct err *reterr)
+{
+    struct bench_world b;
+    if (bench_read(in, &b, reterr)) {
+        return NULL;
+    }
+    json_t *report = runs(in, &b, reterr);
+    bench_world_done(&b);
+    return report;
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+static void cell_above(const json_t *o, char *dst, size_t size)
+{
+    double over =
+        bench_number(o, "baselinePricePerHour") / bench_number(o, "lowerBoundPerHour") - 1;
+    bench_put(dst, size, "%.1f%%", over * 100);
+}
+
+static const struct bench_column columns[] = {
+    {.head = "INPUT", .cell = bench_cell_name, .left = true},
+    {.head = "PODS", .fmt = "%.0f", .path = "pods"},
+    {.head = "MS", .fmt = "%.2f", .path = "milliseconds"},
+    {.head = "UPSTREAM", .fmt = "%.0f", .path = "upstream.milliseconds"},
+    {.head = "FASTER", .cell = bench_cell_faster},
+    {.head = "BY-CPU", .cell = bench_cell_by_cpu},
+    {.head = "CLAIMS", .fmt = "%.0f", .path = "claims"},
+    {.head = "UPSTREAM", .fmt = "%.0f", .path = "upstream.claims"},
+    {.head = "$/H", .fmt = "%.2f", .path = "baselinePricePerHour"},
+    {.head = "UPSTREAM", .fmt = "%.2f", .path = "upstream.pricePerHour"},
+    {.head = "BOUND", .fmt = "%.2f", .path = "lowerBoundPerHour"},
+    {.head = "ABOVE", .cell = cell_above},
+    {.head = "MIB", .cell = bench_cell_mib},
+    {.head = "UPSTREAM", .cell = bench_cell_their_mib},
+    {.head = "LEFT-OVER", .fmt = "%.0f", .path = "unschedulable"},
+    {.head = "UPSTREAM", .fmt = "%.0f", .path = "upstream.unschedulable"},
+};
+
+/* ---- the command ----------------------------------------------------------------------------- */
+
+/* Of several files the peer takes the first. */
+static void peer_args(const struct bench_input *in, const char **argv)
+{
+    const char *const args[] = {"schedule",   "--types", in->types,   "--nodepool",
+                                in->pools[0], "--pods",  in->pods[0], "--preference-policy",
+                                in->policy,   NULL};
+    memcpy(argv, args, sizeof(args));
+}
+
+int bench_schedule(int argc, char **argv)
+{
+    bool baseline = false;
+    enum preference_policy policy;
+    struct bench_suite s = {.list = "schedule",
+                            .fn = measure,
+                            .columns = columns,
+                            .n_columns = ARRAY_LEN(columns),
+                            .peer_args = peer_args};
+    struct bench_input *in = &s.how;
+    const struct bench_arg args[] = {
+        {.name = "--nodepool", .kind = ARG_FILES, .to = in->pools, .n = &in->n_pools},
+        {.name = "--pods", .kind = ARG_FILES, .to = in->pods, .n = &in->n_pods},
+        {.name = "--preference-policy", .kind = ARG_TEXT, .to = &in->policy},
+        {.name = "--baseline", .kind = ARG_FLAG, .to = &baseline},
+    };
+    int rc = bench_options(&s, argc, argv, args, ARRAY_LEN(args));
+    if (rc != 0) {
+        return rc;
+    }
+    if (!baseline || !bench_policy(in->policy, &policy) || (in->n_pods > 0 && in->n_pools == 0) ||
+        (s.peer && (in->n_pods > 1 || in->n_pools > 1))) {
+        fprintf(stderr, "karp-bench: schedule wants --baseline, a policy there is, pools for pods, "
+                        "and for a peer one file of each (karp-bench --help)\n");
+        return 2;
+    }
+    return in->n_pods > 0 ? bench_alone(&s, in->pods[0]) : bench_suite(&s);
+}
