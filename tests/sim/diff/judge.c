@@ -464,18 +464,38 @@ static void try_new(struct stage *s, const struct sim_sched_pod *p, const char *
     }
 }
 
-/* Its claim was to leave several types open: it cannot be narrowed to this one. */
-static bool must_stay_open(const struct stage *s, const char *node)
+static const struct sched_claim *claim_of(const struct stage *s, const char *node)
 {
     const struct sched_result *r = s->plan->result;
     for (uint32_t i = 0; i < r->n_claims; i++) {
         char name[STAGE_NAME];
         stage_name_new(i, name);
         if (str_eq(name, node)) {
-            return !enough_types(r->claims[i].pool, 1);
+            return &r->claims[i];
         }
     }
-    return false;
+    return NULL;
+}
+
+/* A new node of that kind could have DaemonSets that this one does not. */
+static bool ports_are_daemons(struct stage *s, const struct sim_sched_pod *p,
+                              const struct sim_sched_node *n)
+{
+    struct trial trial = {.s = s};
+    char why[SIM_WHYNOT_TEXT];
+    AUTO_JSON json_t *node = json_incref(n->obj);
+    trial_begin(&trial, node);
+    bool ok = fits(s, p, trial.node, why, sizeof(why));
+    trial_end(&trial);
+    return !ok;
+}
+
+/* A place that the pod fits, but a planned claim cannot be narrowed to: see judge.h. */
+static bool only_here(struct stage *s, const struct sim_sched_pod *p,
+                      const struct sim_sched_node *n)
+{
+    const struct sched_claim *c = claim_of(s, n->name);
+    return c && (!enough_types(c->pool, 1) || (p->ports && ports_are_daemons(s, p, n)));
 }
 
 static bool try_there(struct stage *s, const struct sim_sched_pod *p, const char *why,
@@ -484,8 +504,7 @@ static bool try_there(struct stage *s, const struct sim_sched_pod *p, const char
     char no[SIM_WHYNOT_TEXT];
     for (MAP_EACH(s->sched->nodes, e)) {
         struct sim_sched_node *n = map_value(e);
-        if (n->obj && !n->unschedulable && !must_stay_open(s, n->name) &&
-            fits(s, p, n, no, sizeof(no))) {
+        if (n->obj && !n->unschedulable && fits(s, p, n, no, sizeof(no)) && !only_here(s, p, n)) {
             judge_add(j, "%s/%s is refused (%s), but %s takes it", p->ns, p->name, why, n->name);
             return true;
         }
