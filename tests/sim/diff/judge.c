@@ -104,6 +104,44 @@ static void list_all(struct stage *s, struct plan_list *l)
     }
 }
 
+static bool leaves_open(const struct sched_claim *c)
+{
+    return (c->offer.zones & (c->offer.zones - 1)) != 0 || (c->offer.cts & (c->offer.cts - 1)) != 0;
+}
+
+/* The node that the claim became; NULL if it is settled, or that very one. */
+static struct sim_sched_node *open_node(const struct stage *s, uint32_t claim,
+                                        const struct sim_sched_node *but)
+{
+    char name[STAGE_NAME];
+    stage_name_new(claim, name);
+    struct sim_sched_node *n = sim_cluster_node(s->sched, name);
+    return n != but && leaves_open(&s->plan->result->claims[claim]) ? n : NULL;
+}
+
+/* It fits if the nodes of claims that are left open do not count. They stay where they are, pods
+ * and all; only their objects are out of sight for a moment. */
+static bool fits_among_settled(struct stage *s, const struct planned *x)
+{
+    uint32_t n_claims = s->plan->result->n_claims;
+    AUTO_FREE json_t **hidden = NEW_N(json_t *, (size_t)n_claims + 1);
+    char why[SIM_WHYNOT_TEXT];
+    for (uint32_t i = 0; i < n_claims; i++) {
+        struct sim_sched_node *n = open_node(s, i, x->node);
+        if (n) {
+            hidden[i] = n->obj;
+            n->obj = NULL;
+        }
+    }
+    bool ok = fits(s, x->pod, x->node, why, sizeof(why));
+    for (uint32_t i = 0; i < n_claims; i++) {
+        if (hidden[i]) {
+            open_node(s, i, x->node)->obj = hidden[i];
+        }
+    }
+    return ok;
+}
+
 /* Whoever fits is bound, again and again; those that never do are bound all the same. */
 static void bind_all(struct stage *s, struct plan_list *l, struct judgement *j)
 {
@@ -113,7 +151,8 @@ static void bind_all(struct stage *s, struct plan_list *l, struct judgement *j)
         moved = false;
         for (size_t i = 0; i < l->n; i++) {
             struct planned *x = &l->v[i];
-            if (!x->bound && fits(s, x->pod, x->node, why, sizeof(why))) {
+            if (!x->bound &&
+                (fits(s, x->pod, x->node, why, sizeof(why)) || fits_among_settled(s, x))) {
                 sim_cluster_place(s->sched, x->pod, x->node);
                 x->bound = moved = true;
             }
@@ -425,13 +464,47 @@ static void try_new(struct stage *s, const struct sim_sched_pod *p, const char *
     }
 }
 
+static const struct sched_claim *claim_of(const struct stage *s, const char *node)
+{
+    const struct sched_result *r = s->plan->result;
+    for (uint32_t i = 0; i < r->n_claims; i++) {
+        char name[STAGE_NAME];
+        stage_name_new(i, name);
+        if (str_eq(name, node)) {
+            return &r->claims[i];
+        }
+    }
+    return NULL;
+}
+
+/* A new node of that kind could have DaemonSets that this one does not. */
+static bool ports_are_daemons(struct stage *s, const struct sim_sched_pod *p,
+                              const struct sim_sched_node *n)
+{
+    struct trial trial = {.s = s};
+    char why[SIM_WHYNOT_TEXT];
+    AUTO_JSON json_t *node = json_incref(n->obj);
+    trial_begin(&trial, node);
+    bool ok = fits(s, p, trial.node, why, sizeof(why));
+    trial_end(&trial);
+    return !ok;
+}
+
+/* A place that the pod fits, but a planned claim cannot be narrowed to: see judge.h. */
+static bool only_here(struct stage *s, const struct sim_sched_pod *p,
+                      const struct sim_sched_node *n)
+{
+    const struct sched_claim *c = claim_of(s, n->name);
+    return c && (!enough_types(c->pool, 1) || (p->ports && ports_are_daemons(s, p, n)));
+}
+
 static bool try_there(struct stage *s, const struct sim_sched_pod *p, const char *why,
                       struct judgement *j)
 {
     char no[SIM_WHYNOT_TEXT];
     for (MAP_EACH(s->sched->nodes, e)) {
         struct sim_sched_node *n = map_value(e);
-        if (n->obj && !n->unschedulable && fits(s, p, n, no, sizeof(no))) {
+        if (n->obj && !n->unschedulable && fits(s, p, n, no, sizeof(no)) && !only_here(s, p, n)) {
             judge_add(j, "%s/%s is refused (%s), but %s takes it", p->ns, p->name, why, n->name);
             return true;
         }

@@ -13,10 +13,12 @@
  * could go there, with or without a node in it, within what limits left at first (sched_topo.h). A
  * cordoned node is no place, though a pod may tolerate that (snapshot.h). A DaemonSet that only
  * runs in some of the zones or with some of the capacity types of a pool counts on all new nodes
- * (template.h).
+ * (template.h). A planned claim that leaves zone or capacity type open counts in none of them for a
+ * spread, wherever its node comes up.
  *
  * Against limits planned claims count with the largest capacity that their types have. A pool with
- * minValues gets a new node only if that many of its types would do.
+ * minValues gets a new node only if that many of its types would do; the one type that a planned
+ * claim became here says nothing of that, so its nodes take nobody else.
  */
 #ifndef KARP_SIM_DIFF_JUDGE_H
 #define KARP_SIM_DIFF_JUDGE_H
