@@ -12,6 +12,8 @@
 #include "agent/lead/lease.h"
 #include "agent/lead/standby.h"
 #include "agent/leave/emptiness.h"
+#include "agent/leave/instancestatus.h"
+#include "agent/leave/interruption.h"
 #include "agent/leave/termination.h"
 #include "agent/plan/nodepools.h"
 #include "agent/plan/provisioner.h"
@@ -47,6 +49,8 @@
     X(podevents)                                                                                   \
     X(consolidatable)                                                                              \
     X(termination)                                                                                 \
+    X(interruption)                                                                                \
+    X(instancestatus)                                                                              \
     X(emptiness)                                                                                   \
     X(provisioner)                                                                                 \
     X(publish)                                                                                     \
@@ -136,6 +140,8 @@ static void controllers_free(struct agent *a)
     publish_free(a->publish);
     provisioner_free(a->provisioner);
     emptiness_free(a->emptiness);
+    instancestatus_free(a->instancestatus);
+    interruption_free(a->interruption);
     termination_free(a->termination);
     consolidatable_free(a->consolidatable);
     podevents_free(a->podevents);

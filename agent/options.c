@@ -91,6 +91,18 @@ static int parse_min_values(struct agent_options *o, const char *value, struct e
     return 0;
 }
 
+/* SQS's own rule; a URL is what people try first. */
+static int parse_queue(struct agent_options *o, const char *value, struct err *reterr)
+{
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+    if (value[strspn(value, letters)] != '\0' || strlen(value) > 80) {
+        return err_set(reterr, ERR_INVALID, "\"%.100s\" is no name of a standard SQS queue", value);
+    }
+    o->interruption_queue = arena_strdup(&o->mem, value);
+    return 0;
+}
+
 static int parse_log_level(struct agent_options *o, const char *value, struct err *reterr)
 {
     if (!log_level_parse(value, &o->log_level)) {
@@ -184,8 +196,8 @@ static const struct option options[] = {
     {"vm-memory-overhead-percent", "VM_MEMORY_OVERHEAD_PERCENT", OPT_PERMYRIAD,
      FIELD(vm_overhead_permyriad), "0.075", 0, 10000, "memory the hypervisor keeps, as a fraction",
      NULL},
-    {"interruption-queue", "INTERRUPTION_QUEUE", OPT_TEXT, FIELD(interruption_queue), "", 0, 0,
-     "name of the SQS queue of interruption notices (empty: off)", NULL},
+    {"interruption-queue", "INTERRUPTION_QUEUE", OPT_SPECIAL, 0, "", 0, 0,
+     "name of the SQS queue of interruption notices (empty: off)", parse_queue},
     {"reserved-enis", "RESERVED_ENIS", OPT_INT32, FIELD(reserved_enis), "0", 0, 100,
      "network interfaces that pods cannot use", NULL},
     {"disable-dry-run", "DISABLE_DRY_RUN", OPT_BOOL, FIELD(disable_dry_run), "false", 0, 0,

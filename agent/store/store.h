@@ -102,8 +102,10 @@ bool store_ours(const struct class_ref *ref);
 /* The node or its claim is on its way out: being deleted, or tainted for it. */
 bool store_leaving(const struct store *s, const struct node *n);
 
-/* The pod is to be planned elsewhere because its node leaves: it is evicted and comes back. Not one
- * that must not be disrupted, since it stays where it is until it may. */
+/* The pod is to be planned elsewhere because its node leaves: it is evicted and comes back. One
+ * that must not be disrupted stays where it is until it may, so it gets no place before; unless its
+ * machine is taken away (notice.h), or its termination deadline is at most STORE_LEAD_NS off. */
+#define STORE_LEAD_NS (10 * NS_PER_MIN)
 bool store_must_move(const struct store *s, const struct pod *p, const struct node *n);
 
 /* Fills a snapshot_in with arrays in a (nodes, usage, claims of ours, daemonsets, pods: those that

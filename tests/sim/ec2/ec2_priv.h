@@ -441,6 +441,7 @@ void simec2_get_products(struct simec2_call *c);
 void simec2_get_queue_url(struct simec2_call *c);
 void simec2_receive_message(struct simec2_call *c);
 void simec2_delete_message(struct simec2_call *c);
+void simec2_delete_messages(struct simec2_call *c);
 void simec2_send_message(struct simec2_call *c);
 void simec2_get_profile(struct simec2_call *c);
 void simec2_create_profile(struct simec2_call *c);
