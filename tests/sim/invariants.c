@@ -93,7 +93,19 @@ static bool keeps_node(const json_t *pod)
 
 static bool voluntary(const json_t *claim)
 {
-    return str_eq(sim_cond_status(claim, "DisruptionReason"), "True");
+    static const char *const reasons[] = {"Empty", "Underutilized", "Drifted"};
+    size_t i;
+    json_t *c;
+    json_array_foreach (jsonx_arr(claim, "status.conditions"), i, c) {
+        for (size_t k = 0; k < ARRAY_LEN(reasons); k++) {
+            if (str_eq(jsonx_str(c, "type"), "DisruptionReason") &&
+                str_eq(jsonx_str(c, "status"), "True") &&
+                str_eq(jsonx_str(c, "reason"), reasons[k])) {
+                return true;
+            }
+        }
+    }
+    return false;
 }
 
 static void check_pods_of(struct sim_watchdog *w, const json_t *claim, const char *node)
@@ -418,15 +430,43 @@ static bool is_disrupted(const json_t *node)
     return false;
 }
 
-static bool claim_goes(const struct sim_watchdog *w, const char *provider_id)
+/* NULL if there is none. */
+static const json_t *find_by(const struct sim_watchdog *w, enum sim_kind_id kind, const char *path,
+                             const char *provider_id)
 {
-    for (size_t i = 0; i < sim_api_count(api_of(w), SIM_NODECLAIM); i++) {
-        const json_t *c = sim_api_at(api_of(w), SIM_NODECLAIM, i);
-        if (str_eq(jsonx_str(c, "status.providerID"), provider_id)) {
-            return is_going(c);
+    for (size_t i = 0; i < sim_api_count(api_of(w), kind); i++) {
+        const json_t *o = sim_api_at(api_of(w), kind, i);
+        if (str_eq(jsonx_str(o, path), provider_id)) {
+            return o;
         }
     }
-    return false;
+    return NULL;
+}
+
+static bool claim_goes(const struct sim_watchdog *w, const char *provider_id)
+{
+    const json_t *claim = find_by(w, SIM_NODECLAIM, "status.providerID", provider_id);
+    return claim && is_going(claim);
+}
+
+/* A warning was read: is its node being drained? */
+static void check_notices(struct sim_watchdog *w)
+{
+    for (size_t i = 0; i < simec2_n_instances(w->run->ec2); i++) {
+        const struct simec2_instance *inst = simec2_instance_at(w->run->ec2, i);
+        if (!inst->notice_read) {
+            continue;
+        }
+        const char *id = inst->provider_id;
+        const json_t *claim = find_by(w, SIM_NODECLAIM, "status.providerID", id);
+        const json_t *node = find_by(w, SIM_NODE, "spec.providerID", id);
+        bool begun = !claim || (is_going(claim) && !node) ||
+                     (is_going(claim) && is_going(node) && is_disrupted(node));
+        if (too_old(w, "Notice", inst->id, inst->state == SIMEC2_RUNNING && !begun,
+                    INVARIANT_NOTICE_NS)) {
+            violation(w, "Notice", inst->id, "is taken back, and its node is not drained");
+        }
+    }
 }
 
 static void check_taints(struct sim_watchdog *w)
@@ -467,6 +507,7 @@ void watchdog_look(struct sim_watchdog *w)
     if (aged) {
         w->ages_ns = now;
         check_taints(w);
+        check_notices(w);
         check_growth(w);
     }
 }

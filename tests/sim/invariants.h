@@ -18,14 +18,17 @@
  *                    for INVARIANT_ORPHAN_NS, and no agent says GarbageCollectionHalted
  *   Taint            a Node has had karpenter.sh/disrupted for INVARIANT_TAINT_NS while its claim
  *                    is not being deleted
- *   Growth           an agent has more than INVARIANT_OPEN_MAX requests and watches open, or the
- *                    account more than INVARIANT_TEMPLATES_MAX launch templates
- * At the end of a run that has been calm for INVARIANT_SETTLED_NS:
- *   View             the leading agent's count of nodes differs from the cluster's
+ *   Notice           an agent received the interruption warning of a claim's instance, and for
+ *                    INVARIANT_NOTICE_NS the claim or its Node is not being deleted, or the Node
+ * not tainted: the drain has not begun Growth           an agent has more than INVARIANT_OPEN_MAX
+ * requests and watches open, or the account more than INVARIANT_TEMPLATES_MAX launch templates At
+ * the end of a run that has been calm for INVARIANT_SETTLED_NS: View             the leading
+ * agent's count of nodes differs from the cluster's
  *
  * What depends on time counts only calm time: while a storm lasts (faults.h) or no agent is up,
  * nobody can clean up. A voluntary decision shows in the claim's condition DisruptionReason, which
- * an agent writes before it deletes. A violation is noted once per object and kind.
+ * an agent writes before it deletes; reasons that
+ * name an interruption are none. A violation is noted once per object and kind.
  *
  * Looking is cheap: writes are judged as they happen, instances only when their number or the
  * claims changed, and what can only grow old every INVARIANT_AGES_NS.
@@ -37,6 +40,7 @@
 
 #define INVARIANT_ORPHAN_NS (INT64_C(5) * 60 * NS_PER_S)
 #define INVARIANT_TAINT_NS (INT64_C(10) * 60 * NS_PER_S)
+#define INVARIANT_NOTICE_NS (INT64_C(10) * NS_PER_S)
 #define INVARIANT_SETTLED_NS (INT64_C(3) * 60 * NS_PER_S)
 #define INVARIANT_AGES_NS (INT64_C(5) * NS_PER_S)
 #define INVARIANT_OPEN_MAX 2000

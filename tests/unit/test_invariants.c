@@ -255,6 +255,37 @@ static void growth(struct sim_run *r, bool bad)
     simec2_port_free(port);
 }
 
+static void notice(struct sim_run *r, bool bad)
+{
+    static const char url[] = "{\"QueueUrl\": \"https://x/1/sim\"}";
+    struct err e = ERR_INIT;
+    put_instance(r, true);
+    const struct simec2_instance *inst = simec2_instance_at(r->ec2, 0);
+    AUTO_JSON json_t *step = json_pack("{s:[s]}", "spotInterruption", inst->id);
+    ck_assert_msg(simec2_step(r->ec2, step, &e) == 0, "%s", e.msg);
+    struct simec2_port *port = simec2_port_new(r->ec2);
+    struct aws_port *aws = simec2_port_aws(port);
+    const struct aws_req req = {.service = "sqs",
+                                .action = "ReceiveMessage",
+                                .method = "POST",
+                                .path = "/",
+                                .body = url,
+                                .body_n = sizeof(url) - 1};
+    put_claim(r, "a", "4", false);
+    char *status AUTO_FREE = xasprintf("{'providerID':'%s'}", inst->provider_id);
+    put_status(r, AGENT, SIM_NODECLAIM, "a", status);
+    for (int i = 0; i < 3; i++) { /* its state-changes come first */
+        aws->request(aws->ctx, &req, went_well, NULL);
+        pass(r, NS_PER_S);
+    }
+    ck_assert(simec2_instance_at(r->ec2, 0)->notice_read);
+    if (!bad) {
+        del(r, AGENT, SIM_NODECLAIM, "a");
+    }
+    pass(r, 3 * INVARIANT_NOTICE_NS);
+    simec2_port_free(port);
+}
+
 static const struct {
     const char *kind;
     void (*make)(struct sim_run *r, bool bad);
@@ -268,6 +299,7 @@ static const struct {
               {"Orphan", orphan},
               {"Foreign", foreign},
               {"Taint", taint},
+              {"Notice", notice},
               {"Growth", growth}};
 
 START_TEST(each_can_fail)

@@ -58,6 +58,13 @@ static const struct row verdicts[] = {
     {{BASE, "--max-share=0%"}, NULL, NULL, "not a share"},
     {{BASE, "--max-share=101%"}, NULL, NULL, "not a share"},
     {{BASE, "--log-level=loud"}, NULL, NULL, "none of debug, info, error"},
+    {{BASE, "--interruption-queue=Prod_eu-1"}, NULL, NULL, NULL},
+    {{BASE, "--interruption-queue="}, NULL, NULL, NULL},
+    {{BASE, "--interruption-queue=https://sqs.eu-west-1.amazonaws.com/1/q"},
+     NULL,
+     NULL,
+     "is no name of a standard SQS queue"},
+    {{BASE}, "INTERRUPTION_QUEUE", "q.fifo", "is no name of a standard SQS queue"},
 };
 
 START_TEST(verdict)

@@ -284,6 +284,7 @@ json_t *simec2_node(const struct simec2_inst *x, const struct simec2_userdata *u
 struct simec2_message {
     char *body;
     uint64_t seq;
+    char warns[32]; /* id of the instance that it is the interruption warning of, or "" */
     int64_t sent_mono_ns, sent_wall_ns, visible_ns;
     uint32_t receives;
 };

@@ -99,6 +99,10 @@ static json_t *take(struct simec2 *e, struct simec2_message *m, int64_t visibili
 {
     uint8_t md5[16];
     char hex[33], id[48], handle[64], sent[32], count[16];
+    struct simec2_inst *warned = *m->warns ? simec2_inst_find(e, m->warns) : NULL;
+    if (warned) {
+        warned->pub.notice_read = true;
+    }
     m->receives++;
     m->visible_ns = simec2_mono(e) + visibility_ns;
     mbedtls_md5_ret((const unsigned char *)m->body, strlen(m->body), md5);
@@ -219,10 +223,10 @@ void simec2_delete_messages(struct simec2_call *c)
         if (delete_one(c->e, jsonx_str(entry, "ReceiptHandle"))) {
             json_array_append_new(done, json_pack("{s:s}", "Id", id));
         } else {
-            json_array_append_new(
-                failed, json_pack("{s:s, s:s, s:s, s:b}", "Id", id, "Code", "ReceiptHandleIsInvalid",
-                                  "Message", "The input receipt handle is invalid.", "SenderFault",
-                                  1));
+            json_array_append_new(failed, json_pack("{s:s, s:s, s:s, s:b}", "Id", id, "Code",
+                                                    "ReceiptHandleIsInvalid", "Message",
+                                                    "The input receipt handle is invalid.",
+                                                    "SenderFault", 1));
         }
     }
     simec2_json(c, json_pack("{s:o, s:o}", "Successful", done, "Failed", failed));
