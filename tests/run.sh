@@ -98,7 +98,7 @@ for part in "$@"; do
     scenarios)
         scenarios build
         seeds
-        sum_of "crash matrix" tests/sim/crash.sh build
+        for f in tests/scenarios/crash/*.yaml; do sum_of "crash matrix ${f##*/}" tests/sim/crash.sh build "$f"; done
         if [[ campaign =~ $pattern ]]; then sum_of "campaign" build/karp-sim campaign tests/scenarios/mixed.yaml --seeds 1-100 --faults harsh; fi
         ;;
     sanitized)

@@ -449,6 +449,16 @@ static bool claim_goes(const struct sim_watchdog *w, const char *provider_id)
     return claim && is_going(claim);
 }
 
+/* Somebody holds the Lease, so that he may act. */
+static bool somebody_leads(const struct sim_watchdog *w)
+{
+    bool leads = w->run->n_guests == 0;
+    for (int i = 0; i < w->run->n_guests; i++) {
+        leads = leads || (guest_up(w->run->guests[i]) && guest_leads(w->run->guests[i]));
+    }
+    return leads;
+}
+
 /* A warning was read: is its node being drained? */
 static void check_notices(struct sim_watchdog *w)
 {
@@ -462,8 +472,8 @@ static void check_notices(struct sim_watchdog *w)
         const json_t *node = find_by(w, SIM_NODE, "spec.providerID", id);
         bool begun = !claim || (is_going(claim) && !node) ||
                      (is_going(claim) && is_going(node) && is_disrupted(node));
-        if (too_old(w, "Notice", inst->id, inst->state == SIMEC2_RUNNING && !begun,
-                    INVARIANT_NOTICE_NS)) {
+        bool bad = inst->state == SIMEC2_RUNNING && !begun && somebody_leads(w);
+        if (too_old(w, "Notice", inst->id, bad, INVARIANT_NOTICE_NS)) {
             violation(w, "Notice", inst->id, "is taken back, and its node is not drained");
         }
     }
