@@ -59,7 +59,7 @@ static const struct waiting *waiting_of(const struct emptiness *e, const struct 
     return w && str_eq(w->uid, n->claim->m.uid) ? w : NULL;
 }
 
-static bool nominated(void *ctx, const struct snapshot_node *n)
+static bool nominated(void *ctx, const struct snapshot_node *n, const char **ret_pod UNUSED)
 {
     const struct emptiness *e = ctx;
     const struct waiting *w = n->claim ? waiting_of(e, n) : NULL;
@@ -80,11 +80,11 @@ static bool launches_failing(void *ctx, const struct snapshot_pool *p)
 }
 
 /* The second decision is only about nodes whose quiet time is over. */
-static bool not_ripe_or_nominated(void *ctx, const struct snapshot_node *n)
+static bool not_ripe_or_nominated(void *ctx, const struct snapshot_node *n, const char **ret_pod)
 {
     const struct emptiness *e = ctx;
     const struct waiting *w = waiting_of(e, n);
-    return !w || w->ripe_ns > now_of(e) || nominated(ctx, n);
+    return !w || w->ripe_ns > now_of(e) || nominated(ctx, n, ret_pod);
 }
 
 static bool in_group(void *ctx, const struct snapshot_node *n)
@@ -135,8 +135,9 @@ static void decide(struct emptiness *e, struct candidate_in *in, struct decision
     poolgate_pools(e->rt, &d->mem, 0, &si);
     snapshot_build(&d->mem, &si, &d->snap);
     in->snap = &d->snap;
-    in->launches_failing = launches_failing;
-    in->ctx = e;
+    in->reason = DISRUPT_EMPTY;
+    in->facts.launches_failing = launches_failing;
+    in->facts.ctx = e;
     d->plan = candidate_empty_plan(&d->mem, in);
 }
 
@@ -183,7 +184,7 @@ static void look(struct emptiness *e)
         flip(e); /* after the decision that is open */
         return;
     }
-    struct candidate_in in = {.nominated = nominated, .in_command = in_command};
+    struct candidate_in in = {.facts = {.nominated = nominated, .in_command = in_command}};
     struct decision d;
     decide(e, &in, &d);
     metric_set(e->eligible, LABELS("empty"), d.plan.n);
@@ -229,7 +230,8 @@ static void ripe(void *arg)
         return;
     }
     if (may_decide(e)) {
-        struct candidate_in in = {.nominated = not_ripe_or_nominated, .in_command = in_group};
+        struct candidate_in in = {
+            .facts = {.nominated = not_ripe_or_nominated, .in_command = in_group}};
         struct decision d;
         decide(e, &in, &d);
         if (e->rt->opt->mode == MODE_OBSERVE) {

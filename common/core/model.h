@@ -30,6 +30,11 @@
 #define ANN_MIN_VALUES_RELAXED "karpenter.sh/nodeclaim-min-values-relaxed"
 #define ANN_LAUNCH_ATTEMPT "karp.dev/launch-attempt"
 #define ANN_MAX_SHARE "karp.dev/max-share"
+#define ANN_MIN_SAVING "karp.dev/min-saving"
+#define ANN_MIN_NODE_LIFE "karp.dev/min-node-life"
+#define ANN_RETURN_TO_WEIGHT "karp.dev/return-to-weight"
+#define ANN_REPLACE "karp.dev/replace"
+#define ANN_BUDGET_TIMEZONE "karp.dev/budget-timezone"
 #define FINALIZER_TERMINATION "karpenter.sh/termination"
 #define FINALIZER_CLASS "karpenter.k8s.aws/termination"
 #define TAINT_UNREGISTERED "karpenter.sh/unregistered"
@@ -216,6 +221,28 @@ struct daemonset {
     const struct pod_class *cls; /* of the template */
 };
 
+/* ---- disruption budgets of workloads -----------------------------------------------------------
+ */
+
+/* minAvailable or maxUnavailable: a count, or a percentage. */
+struct pdb_amount {
+    bool set, percent;
+    int32_t value;
+};
+
+/* A PodDisruptionBudget of policy/v1. Counts are as its controller last wrote them. */
+struct pdb {
+    struct arena mem;
+    struct meta m;
+    struct selector sel; /* no expressions: every pod of the namespace */
+    struct pdb_amount min_available, max_unavailable;
+    bool always_allow;   /* unhealthyPodEvictionPolicy AlwaysAllow */
+    bool has_status;     /* observedGeneration was written */
+    const char *problem; /* NULL, or what could not be read: then nothing is allowed */
+    int64_t observed_generation;
+    int32_t allowed, healthy, desired, expected;
+};
+
 /* ---- volumes and namespaces ------------------------------------------------------------------ */
 
 enum pvc_phase { PVC_PENDING, PVC_BOUND, PVC_LOST };
@@ -329,6 +356,8 @@ struct nodepool {
     enum consolidation_policy policy;
     const struct budget *budgets;
     uint32_t n_budgets;
+    const struct tzone *budget_tz; /* NULL: UTC */
+    bool budget_tz_unknown;        /* one is named that is not known: timed budgets allow nothing */
     bool has_limits;
     struct resources limits; /* -1 = not limited */
     int64_t limit_nodes;     /* -1 = not limited */

@@ -52,9 +52,15 @@ struct reason {
     struct res_short short_of; /* Resources, Limit, ResourceUnknown */
     int64_t pod_need;          /* Resources: what of short_of.need is the pod's own, 0 = unknown */
     sym nearest_type;          /* instance type that came nearest, or SYM_NONE */
-    int64_t count, limit;      /* NodeLimit, Budget, MinValues: what there is, what is asked */
-    int64_t until_ns;          /* when it ends by itself, 0 = unknown */
-    const char *text;          /* what the object itself says (a condition's message), or NULL */
+    /* NodeLimit, Budget, MinValues: what there is, what is asked; SpotToSpot: cheaper types, least
+     * number; NotCheaper: best price of a replacement (PRICE_UNKNOWN: none), of what would leave;
+     * TooSmallSaving: saving, least saving; NotBalanced: score, least score in permyriad */
+    int64_t count, limit;
+    int64_t until_ns;    /* when it ends by itself, 0 = unknown */
+    int64_t since_ns;    /* how long it has been so, 0 = unknown */
+    const char *object;  /* what is in the way: "ns/name" of a pod, or NULL */
+    const char *object2; /* with it: "ns/name" of its PodDisruptionBudget, or NULL */
+    const char *text;    /* what the object itself says (a condition's message), or NULL */
 };
 
 const char *reason_name(enum reason_code code);

@@ -627,6 +627,9 @@ static void build_volumes(struct builder *b)
     out->n_storage_classes = in->n_storage_classes;
     out->csi_nodes = sorted(b->a, in->csi_nodes, in->n_csi_nodes, cmp_named);
     out->n_csi_nodes = in->n_csi_nodes;
+    out->pdbs = sorted(b->a, in->pdbs, in->n_pdbs, cmp_named);
+    out->n_pdbs = in->n_pdbs;
+    out->pdbs_unknown = in->pdbs_unknown;
 }
 
 const struct pvc *snapshot_pvc(const struct snapshot *s, const char *ns, const char *name)

@@ -92,6 +92,9 @@ struct snapshot_in {
     uint32_t n_storage_classes;
     const struct csi_node *const *csi_nodes;
     uint32_t n_csi_nodes;
+    const struct pdb *const *pdbs;
+    uint32_t n_pdbs;
+    bool pdbs_unknown; /* they could not be read: no pod may be moved */
 };
 
 struct snapshot_pool {
@@ -143,7 +146,7 @@ struct snapshot {
     uint32_t n_pods;
     const struct snapshot_bound *bound;
     uint32_t n_bound;
-    /* each by name (claims by namespace and name) */
+    /* each by name (what has a namespace by that first) */
     const struct namespace *const *namespaces;
     uint32_t n_namespaces;
     const struct pvc *const *pvcs;
@@ -154,6 +157,9 @@ struct snapshot {
     uint32_t n_storage_classes;
     const struct csi_node *const *csi_nodes;
     uint32_t n_csi_nodes;
+    const struct pdb *const *pdbs;
+    uint32_t n_pdbs;
+    bool pdbs_unknown;
 };
 
 void snapshot_build(struct arena *a, const struct snapshot_in *in, struct snapshot *ret);

@@ -8,7 +8,8 @@ struct says {
     bool nominated, in_command, failing;
 };
 
-static bool says_nominated(void *ctx, const struct snapshot_node *n UNUSED)
+static bool says_nominated(void *ctx, const struct snapshot_node *n UNUSED,
+                           const char **ret_pod UNUSED)
 {
     return ((const struct says *)ctx)->nominated;
 }
@@ -241,8 +242,12 @@ START_TEST(test_gates)
     w.nc = fix_claim_of(f, w.node, "main");
     w.usage = fix_usage(f, 0);
     gates[_i].set(&w);
-    struct candidate_in in = {fix_snapshot(f), says_nominated, says_in_command, says_failing,
-                              &w.says};
+    struct candidate_in in = {.snap = fix_snapshot(f),
+                              .reason = DISRUPT_EMPTY,
+                              .facts = {.ctx = &w.says,
+                                        .nominated = says_nominated,
+                                        .in_command = says_in_command,
+                                        .launches_failing = says_failing}};
     const struct snapshot_node *n = &in.snap->nodes[0];
     struct reason r = candidate_empty(&in, n);
     ck_assert_str_eq(reason_name(r.code), reason_name(gates[_i].code));
@@ -304,7 +309,7 @@ START_TEST(test_plan)
     }
     fix_usage(f, 9)->pods = 1; /* n0 */
     ck_assert_ptr_nonnull(c);
-    struct candidate_in in = {.snap = fix_snapshot(f)};
+    struct candidate_in in = {.snap = fix_snapshot(f), .reason = DISRUPT_EMPTY};
     struct empty_plan plan = candidate_empty_plan(&f->a, &in);
     /* Of b-pool's five nodes three may go; one is going. */
     static const char *const want[] = {"n1", "n2", "n4", "n6", "n9"};
@@ -327,7 +332,7 @@ START_TEST(test_terminating_instance_is_not_counted)
     fix_claim_of(f, fix_node(f, "n1", "main", ""), "main");
     struct nodeclaim *nc = fix_claim_of(f, fix_node(f, "n2", "main", ""), "main");
     nc->m.deleted_ns = FIX_NOW;
-    struct candidate_in in = {.snap = fix_snapshot(f)};
+    struct candidate_in in = {.snap = fix_snapshot(f), .reason = DISRUPT_EMPTY};
     ck_assert_uint_eq(candidate_empty_plan(&f->a, &in).n, 0);
     fix_condition(f, &nc->conditions, "InstanceTerminating");
     in.snap = fix_snapshot(f);
