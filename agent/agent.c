@@ -15,6 +15,7 @@
 #include "agent/leave/instancestatus.h"
 #include "agent/leave/interruption.h"
 #include "agent/leave/termination.h"
+#include "agent/plan/creator.h"
 #include "agent/plan/nodepools.h"
 #include "agent/plan/provisioner.h"
 #include "agent/store/intents.h"
@@ -45,6 +46,7 @@
     X(gc)                                                                                          \
     X(lifecycle)                                                                                   \
     X(tagging)                                                                                     \
+    X(creator)                                                                                     \
     X(nodepools)                                                                                   \
     X(podevents)                                                                                   \
     X(consolidatable)                                                                              \
@@ -146,6 +148,7 @@ static void controllers_free(struct agent *a)
     consolidatable_free(a->consolidatable);
     podevents_free(a->podevents);
     nodepools_free(a->nodepools);
+    creator_free(a->creator);
     tagging_free(a->tagging);
     lifecycle_free(a->lifecycle);
     gc_free(a->gc);

@@ -15,6 +15,7 @@
 
 struct aws_client;
 struct cloud;
+struct creator;
 struct decoder;
 struct events;
 struct gate;
@@ -44,6 +45,7 @@ struct runtime {
     struct events *events;
     struct cloud *cloud;
     struct launcher *launcher; /* for launcher_settled */
+    struct creator *creator;   /* creates every NodeClaim */
     char identity[128];        /* karp-agent-<pod>-<rand> */
     const char *cluster_uid;   /* UID of namespace kube-system, NULL until known */
     bool ended;
