@@ -29,6 +29,7 @@ _Static_assert(offsetof(struct pv, m) == offsetof(struct head, m), "model: meta 
 _Static_assert(offsetof(struct storage_class, m) == offsetof(struct head, m),
                "model: meta is second");
 _Static_assert(offsetof(struct csi_node, m) == offsetof(struct head, m), "model: meta is second");
+_Static_assert(offsetof(struct pdb, m) == offsetof(struct head, m), "model: meta is second");
 
 static const struct kind_row {
     const char *name;
@@ -47,6 +48,7 @@ static const struct kind_row {
     [STORE_PV] = {"PersistentVolume", KIND_PERSISTENT_VOLUME, false, STORE_MAX_PODS},
     [STORE_STORAGE_CLASS] = {"StorageClass", KIND_STORAGE_CLASS, false, STORE_MAX_OBJECTS},
     [STORE_CSI_NODE] = {"CSINode", KIND_CSI_NODE, false, STORE_MAX_OBJECTS},
+    [STORE_PDB] = {"PodDisruptionBudget", KIND_POD_DISRUPTION_BUDGET, true, STORE_MAX_OBJECTS},
 };
 
 static void *decode(struct decoder *d, enum store_kind kind, const json_t *o, struct err *reterr)
@@ -74,6 +76,8 @@ static void *decode(struct decoder *d, enum store_kind kind, const json_t *o, st
         return decode_storage_class(d, o, reterr);
     case STORE_CSI_NODE:
         return decode_csi_node(d, o, reterr);
+    case STORE_PDB:
+        return decode_pdb(d, o, reterr);
     case STORE_KINDS:
         break;
     }
@@ -115,6 +119,9 @@ static void object_free(struct decoder *d, enum store_kind kind, void *object)
         break;
     case STORE_CSI_NODE:
         decode_csi_node_free(object);
+        break;
+    case STORE_PDB:
+        decode_pdb_free(object);
         break;
     case STORE_KINDS:
         store_usage_free(object);
@@ -508,11 +515,23 @@ bool store_listed(const struct store *s, enum store_kind kind)
 bool store_synced(const struct store *s)
 {
     for (int i = 0; i < STORE_KINDS; i++) {
-        if (!store_listed(s, (enum store_kind)i)) {
+        if (i != STORE_PDB && !store_listed(s, (enum store_kind)i)) {
             return false;
         }
     }
     return true;
+}
+
+static bool silent(const struct kind_store *k)
+{
+    int64_t heard_ns = k->watch ? watch_heard_ns(k->watch) : 0;
+    return clock_mono(k->s->rt->clock) - heard_ns > TROUBLE_NS;
+}
+
+bool store_pdbs_known(const struct store *s)
+{
+    const struct kind_store *k = &s->kinds[STORE_PDB];
+    return store_listed(s, STORE_PDB) && !(watch_error(k->watch) && silent(k));
 }
 
 const char *store_trouble(const struct store *s, struct err *ret)
@@ -521,9 +540,7 @@ const char *store_trouble(const struct store *s, struct err *ret)
         const struct kind_store *k = &s->kinds[i];
         const struct err *why = k->watch ? watch_error(k->watch) : NULL;
         bool synced = k->watch && watch_synced(k->watch);
-        int64_t heard_ns = k->watch ? watch_heard_ns(k->watch) : 0;
-        bool silent = clock_mono(s->rt->clock) - heard_ns > TROUBLE_NS;
-        if (synced && !(why && silent)) {
+        if (synced && !(why && silent(k))) {
             continue;
         }
         if (ret && why) {

@@ -3,10 +3,11 @@
  *
  * One reflector per kind (Pod, Node, NodeClaim, NodePool, EC2NodeClass, DaemonSet; and what
  * placing looks at beside them: Namespace, PersistentVolumeClaim, PersistentVolume, StorageClass,
- * CSINode). Objects are core/model.h structs, decoded once, replaced whole, owned here; parsed JSON
- * is never kept. The answer to an own write enters before the writer's done (gate observer); a
- * watch event older than what the store has is dropped (resourceVersions compare as integers), also
- * one about an object that an own write has ended. A list counts as it is: where it shows an older
+ * CSINode; and PodDisruptionBudget, without which nothing is disrupted, but everything else goes
+ * on). Objects are core/model.h structs, decoded once, replaced whole, owned here; parsed JSON is
+ * never kept. The answer to an own write enters before the writer's done (gate observer); a watch
+ * event older than what the store has is dropped (resourceVersions compare as integers), also one
+ * about an object that an own write has ended. A list counts as it is: where it shows an older
  * version than the store has, and we have not written since, the server was restored from a backup.
  *
  * While a decision is open (store_freeze) replaced objects go to a limbo list and are freed at the
@@ -42,6 +43,7 @@ enum store_kind {
     STORE_PV,
     STORE_STORAGE_CLASS,
     STORE_CSI_NODE,
+    STORE_PDB,
     STORE_KINDS
 };
 
@@ -49,10 +51,13 @@ struct store *store_new(struct runtime *rt);
 void store_free(struct store *s);
 /* Starts listing and watching. */
 void store_start(struct store *s);
-/* Every kind listed completely at least once. */
+/* Every kind but PodDisruptionBudgets listed completely at least once. */
 bool store_synced(const struct store *s);
 /* This one was. */
 bool store_listed(const struct store *s, enum store_kind kind);
+/* PodDisruptionBudgets were listed and are heard of: else no pod may be moved by our own decision.
+ */
+bool store_pdbs_known(const struct store *s);
 /* The first kind that is not synced or whose watch has failed for long, with its last error; NULL
  * if all is well. */
 const char *store_trouble(const struct store *s, struct err *ret);

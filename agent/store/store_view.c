@@ -178,6 +178,8 @@ static void add_volumes(const struct store *s, struct arena *a, struct snapshot_
     ret->pvs = ALL(STORE_PV, pv, &ret->n_pvs);
     ret->storage_classes = ALL(STORE_STORAGE_CLASS, storage_class, &ret->n_storage_classes);
     ret->csi_nodes = ALL(STORE_CSI_NODE, csi_node, &ret->n_csi_nodes);
+    ret->pdbs = ALL(STORE_PDB, pdb, &ret->n_pdbs);
+    ret->pdbs_unknown = !store_pdbs_known(s);
 }
 
 void store_snapshot_in(const struct store *s, struct arena *a, struct snapshot_in *ret)

@@ -71,6 +71,9 @@ struct storage_class *decode_storage_class(struct decoder *d, const json_t *o, s
 void decode_storage_class_free(struct storage_class *c);
 struct csi_node *decode_csi_node(struct decoder *d, const json_t *o, struct err *reterr);
 void decode_csi_node_free(struct csi_node *n);
+/* Of policy/v1. What cannot be read of its spec is its `problem`. */
+struct pdb *decode_pdb(struct decoder *d, const json_t *o, struct err *reterr);
+void decode_pdb_free(struct pdb *p);
 struct namespace *decode_namespace(struct decoder *d, const json_t *o, struct err *reterr);
 void decode_namespace_free(struct namespace *n);
 

@@ -88,6 +88,8 @@ int decode_topology(struct decoder *d, struct arena *a, struct pod_class *c, con
 void decode_topology_key(struct buf *b, const struct symtab *t, const struct pod_class *c);
 /* A string with its length before it, so that no two lists of strings have one text. */
 void decode_put_str(struct buf *b, const char *s);
+/* A LabelSelector; one that is absent or cannot be read selects nothing. */
+struct selector decode_selector(struct arena *a, const json_t *o);
 /* One nodeSelectorTerm; one that cannot be read, or is empty and so matches nothing, is marked. */
 struct affinity_term decode_term(struct decoder *d, struct arena *a, const json_t *term,
                                  int32_t weight);

@@ -49,7 +49,7 @@ static bool read_expr(struct arena *a, const json_t *o, struct selector_expr *re
     return !listed || ret->n > 0;
 }
 
-static struct selector read_selector(struct arena *a, const json_t *o)
+struct selector decode_selector(struct arena *a, const json_t *o)
 {
     const json_t *labels = json_object_get(o, "matchLabels");
     const json_t *list = json_object_get(o, "matchExpressions");
@@ -100,7 +100,7 @@ static struct spread read_spread(struct decoder *d, struct arena *a, const json_
         .soft = str_eq(jsonx_str(o, "whenUnsatisfiable"), "ScheduleAnyway"),
         .honor_affinity = !str_eq(jsonx_str(o, "nodeAffinityPolicy"), "Ignore"),
         .honor_taints = str_eq(jsonx_str(o, "nodeTaintsPolicy"), "Honor"),
-        .sel = read_selector(a, json_object_get(o, "labelSelector")),
+        .sel = decode_selector(a, json_object_get(o, "labelSelector")),
     };
     s.match_keys = read_strings(a, json_object_get(o, "matchLabelKeys"), &s.n_match_keys);
     return s;
@@ -136,11 +136,11 @@ static struct pod_term read_term(struct decoder *d, struct arena *a, const json_
     struct pod_term t = {
         .weight = weight,
         .key = read_key(d, o),
-        .sel = read_selector(a, json_object_get(o, "labelSelector")),
+        .sel = decode_selector(a, json_object_get(o, "labelSelector")),
         .has_ns_sel = json_is_object(ns_sel),
     };
     if (t.has_ns_sel) {
-        t.ns_sel = read_selector(a, ns_sel);
+        t.ns_sel = decode_selector(a, ns_sel);
     }
     t.namespaces = read_strings(a, json_object_get(o, "namespaces"), &t.n_namespaces);
     t.match_keys = read_strings(a, json_object_get(o, "matchLabelKeys"), &t.n_match_keys);
