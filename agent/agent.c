@@ -11,6 +11,7 @@
 #include "agent/lead/cluster.h"
 #include "agent/lead/lease.h"
 #include "agent/lead/standby.h"
+#include "agent/leave/command.h"
 #include "agent/leave/emptiness.h"
 #include "agent/leave/instancestatus.h"
 #include "agent/leave/interruption.h"
@@ -53,6 +54,7 @@
     X(termination)                                                                                 \
     X(interruption)                                                                                \
     X(instancestatus)                                                                              \
+    X(commands)                                                                                    \
     X(emptiness)                                                                                   \
     X(provisioner)                                                                                 \
     X(publish)                                                                                     \
@@ -142,6 +144,7 @@ static void controllers_free(struct agent *a)
     publish_free(a->publish);
     provisioner_free(a->provisioner);
     emptiness_free(a->emptiness);
+    commands_free(a->commands);
     instancestatus_free(a->instancestatus);
     interruption_free(a->interruption);
     termination_free(a->termination);

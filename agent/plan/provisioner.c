@@ -14,7 +14,7 @@
 #include "common/core/sched.h"
 #include "creator.h"
 #include "order.h"
-#include "poolgate.h"
+#include "picture.h"
 #include "provision_report.h"
 
 enum stage { STAGE_IDLE, STAGE_DECIDING, STAGE_CREATING };
@@ -145,28 +145,6 @@ static bool may_begin(const struct provisioner *p)
            (rt->opt->mode == MODE_OBSERVE || gate_open(rt->gate));
 }
 
-/* Leaves out pods that are planned; they count through intents_requests. */
-static void leave_out_planned(struct provisioner *p, struct snapshot_in *in)
-{
-    const struct pod **pods = ARENA_NEW_N(&p->mem, const struct pod *, in->n_pods);
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < in->n_pods; i++) {
-        if (!intents_planned(p->rt->intents, in->pods[i])) {
-            pods[n++] = in->pods[i];
-        }
-    }
-    in->pods = pods;
-    in->n_pods = n;
-}
-
-/* What no decision may put beside its pods. */
-static void add_planned(struct provisioner *p, struct snapshot_in *in)
-{
-    in->planned = intents_all(p->rt->intents, &p->mem, &in->n_planned);
-    in->first = (const char *const *)p->first;
-    in->n_first = p->n_first;
-}
-
 static void forget_first(struct provisioner *p)
 {
     for (uint32_t i = 0; i < p->n_first; i++) {
@@ -194,18 +172,6 @@ static void remember_first(struct provisioner *p, const struct sched_result *r)
 static const char *target_name(const struct snapshot_node *n)
 {
     return n->claim ? n->claim->m.name : n->name;
-}
-
-/* The snapshot is ours and not shown to anybody yet: rooms may still be narrowed. */
-static void take_planned_room(struct provisioner *p)
-{
-    for (uint32_t i = 0; i < p->snap.n_nodes; i++) {
-        struct snapshot_node *n = (struct snapshot_node *)(uintptr_t)&p->snap.nodes[i];
-        struct resources planned = intents_requests(p->rt->intents, target_name(n), &p->mem);
-        if (!resources_is_zero(&planned)) {
-            n->free = resources_add(&p->mem, &n->free, &planned, -1);
-        }
-    }
 }
 
 static void end_decision(struct provisioner *p)
@@ -307,23 +273,20 @@ static void slice(void *arg)
 
 static void begin(struct provisioner *p)
 {
-    struct snapshot_in in;
+    const struct picture_in in = {.launches_left = creator_launches_left(p->rt->creator),
+                                  .first = (const char *const *)p->first,
+                                  .n_first = p->n_first};
     p->wanted = false;
     p->begun_ns = now_of(p);
     arena_init(&p->mem, 64 << 10, PROVISION_ARENA_MAX);
     store_freeze(p->rt->store);
-    store_snapshot_in(p->rt->store, &p->mem, &in);
-    leave_out_planned(p, &in);
-    add_planned(p, &in);
-    poolgate_pools(p->rt, &p->mem, creator_launches_left(p->rt->creator), &in);
-    snapshot_build(&p->mem, &in, &p->snap);
+    picture_build(p->rt, &p->mem, &in, &p->snap);
     p->stage = STAGE_DECIDING;
     if (p->snap.n_pods == 0) {
         provision_report_nothing(p->report);
         end_decision(p);
         return;
     }
-    take_planned_room(p);
     struct sched_options o;
     sched_options_default(&o);
     o.preference = p->rt->opt->preference;
