@@ -13,8 +13,10 @@
 #include "agent/lead/standby.h"
 #include "agent/leave/command.h"
 #include "agent/leave/emptiness.h"
+#include "agent/leave/expiration.h"
 #include "agent/leave/instancestatus.h"
 #include "agent/leave/interruption.h"
+#include "agent/leave/replacer.h"
 #include "agent/leave/termination.h"
 #include "agent/plan/creator.h"
 #include "agent/plan/nodepools.h"
@@ -56,6 +58,8 @@
     X(instancestatus)                                                                              \
     X(commands)                                                                                    \
     X(emptiness)                                                                                   \
+    X(expiration)                                                                                  \
+    X(replacer)                                                                                    \
     X(provisioner)                                                                                 \
     X(publish)                                                                                     \
     X(gauges)
@@ -143,6 +147,8 @@ static void controllers_free(struct agent *a)
     gauges_free(a->gauges);
     publish_free(a->publish);
     provisioner_free(a->provisioner);
+    replacer_free(a->replacer);
+    expiration_free(a->expiration);
     emptiness_free(a->emptiness);
     commands_free(a->commands);
     instancestatus_free(a->instancestatus);

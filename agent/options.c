@@ -71,6 +71,28 @@ static int parse_preference(struct agent_options *o, const char *value, struct e
     return 0;
 }
 
+static int parse_expiration(struct agent_options *o, const char *value, struct err *reterr)
+{
+    static const char *const words[] = {"Forceful", "Budgeted", NULL};
+    int i;
+    if (word_of(words, value, &i, reterr) < 0) {
+        return -1;
+    }
+    o->expiration_budgeted = i == 1;
+    return 0;
+}
+
+static int parse_rebalance(struct agent_options *o, const char *value, struct err *reterr)
+{
+    static const char *const words[] = {"Ignore", "Replace", NULL};
+    int i;
+    if (word_of(words, value, &i, reterr) < 0) {
+        return -1;
+    }
+    o->rebalance_replace = i == 1;
+    return 0;
+}
+
 static int parse_max_share(struct agent_options *o, const char *value, struct err *reterr)
 {
     o->max_share_permyriad = 0;
@@ -175,6 +197,15 @@ static const struct option options[] = {
     {"max-share", NULL, OPT_SPECIAL, 0, "", 0, 0,
      "no node gets more than this share of one workload's replicas, as 25% (empty: any)",
      parse_max_share},
+    {"expiration", NULL, OPT_SPECIAL, 0, "Forceful", 0, 0,
+     "what expireAfter does where the pool does not say: Forceful, or Budgeted (replacement first, "
+     "within budgets)",
+     parse_expiration},
+    {"expiration-max-delay", NULL, OPT_DURATION, FIELD(expiration_max_delay_ns), "72h", 0,
+     8760 * NS_PER_H, "how long after expireAfter Budgeted turns forceful", NULL},
+    {"rebalance", NULL, OPT_SPECIAL, 0, "Ignore", 0, 0,
+     "on a rebalance recommendation where the pool does not say: Ignore, or Replace",
+     parse_rebalance},
     {"region", "AWS_REGION", OPT_TEXT, FIELD(region), "", 0, 0, "AWS region", NULL},
     {"kubeconfig", NULL, OPT_TEXT, FIELD(kubeconfig), "", 0, 0,
      "kubeconfig file (empty: KUBECONFIG, else the pod's service account)", NULL},

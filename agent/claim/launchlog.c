@@ -8,25 +8,31 @@
 
 struct launchlog {
     struct runtime *rt;
-    struct map *pools; /* name → number of failures in a row, as a count on the heap */
+    struct map *pools; /* name → struct row */
+};
+
+struct row {
+    unsigned failures; /* in a row */
+    int64_t last_ns;   /* of the newest one, monotonic */
 };
 
 static void note(struct launchlog *l, const char *pool, bool good)
 {
-    unsigned *row = *pool ? map_get(l->pools, pool) : NULL;
+    struct row *row = *pool ? map_get(l->pools, pool) : NULL;
     if (!*pool) {
         return;
     }
     if (!row) {
         bool full = false;
-        row = NEW(unsigned);
+        row = NEW(struct row);
         map_put(l->pools, pool, row, &full);
         if (full) {
             free(row);
             return;
         }
     }
-    *row = good ? 0 : *row + 1;
+    row->failures = good ? 0 : row->failures + 1;
+    row->last_ns = clock_mono(l->rt->clock);
 }
 
 static void on_claim(void *arg, const char *key, const void *before, const void *now)
@@ -46,8 +52,13 @@ static void on_claim(void *arg, const char *key, const void *before, const void 
 
 bool launchlog_failing(const struct launchlog *l, const char *pool)
 {
-    const unsigned *row = map_get(l->pools, pool);
-    return row && *row >= LAUNCHLOG_RING;
+    return launchlog_failing_within(l, pool, NS_NEVER);
+}
+
+bool launchlog_failing_within(const struct launchlog *l, const char *pool, int64_t ns)
+{
+    const struct row *row = map_get(l->pools, pool);
+    return row && row->failures >= LAUNCHLOG_RING && clock_mono(l->rt->clock) - row->last_ns <= ns;
 }
 
 struct launchlog *launchlog_new(struct runtime *rt)

@@ -17,5 +17,8 @@ struct launchlog;
 struct launchlog *launchlog_new(struct runtime *rt); /* subscribes to claims */
 void launchlog_free(struct launchlog *l);
 bool launchlog_failing(const struct launchlog *l, const char *pool);
+/* The same, but the last failure is no longer ago: whoever launches before he removes may try again
+ * after a while, since nothing else may. */
+bool launchlog_failing_within(const struct launchlog *l, const char *pool, int64_t ns);
 
 #endif

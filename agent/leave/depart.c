@@ -110,13 +110,18 @@ static bool delete_step(struct depart *d, const struct nodeclaim *nc, enum queue
     return true;
 }
 
-/* What says more stays: that a machine ends soon, over any other reason. */
+static bool is_marked(const struct nodeclaim *nc)
+{
+    return condition_true(&nc->conditions, "DisruptionReason");
+}
+
+/* That a machine ends soon says more than any other reason, and stays. */
 static bool marked(const struct nodeclaim *nc, const char *mark)
 {
     const struct condition *c = condition_find(&nc->conditions, "DisruptionReason");
     return c && c->status == STATUS_TRUE &&
-           (str_eq(c->reason, mark) || notice_mark_ends_soon(c->reason) ||
-            !notice_mark_ends_soon(mark));
+           (str_eq(c->reason, mark) ||
+            (notice_mark_ends_soon(c->reason) && !notice_mark_ends_soon(mark)));
 }
 
 static bool mark_step(struct depart *d, const struct nodeclaim *nc, const struct order *o,
@@ -150,7 +155,8 @@ static enum queue_verdict handle(void *ctx, const char *key)
     if (!gate_open(d->rt->gate)) {
         return end(d, key, false);
     }
-    if (deadline_step(d, nc, o, &ret) || delete_step(d, nc, &ret) || mark_step(d, nc, o, &ret)) {
+    if (deadline_step(d, nc, o, &ret) || (is_marked(nc) && mark_step(d, nc, o, &ret)) ||
+        delete_step(d, nc, &ret) || mark_step(d, nc, o, &ret)) {
         return ret;
     }
     return end(d, key, true);

@@ -11,9 +11,10 @@
  *             cannot be evicted get a new place as well (store_must_move)
  *
  * The deletion comes before the mark: minutes count, and a claim that goes unmarked loses little.
- * Each step is one write that is tried until it is accepted (back-off from 250 ms to 5 s); an order
- * is settled when all are, or when the claim is gone. When this agent may no longer write, orders
- * are dropped unsettled: whoever gave them knows how they come again.
+ * Only a mark of our own decision (command.h) is replaced first: the deletion is not its. Each step
+ * is one write that is tried until it is accepted (back-off from 250 ms to 5 s); an order is
+ * settled when all are, or when the claim is gone. When this agent may no longer write, orders are
+ * dropped unsettled: whoever gave them knows how they come again.
  *
  * Counted in nodeclaims_disrupted_total; Event TerminatingOnInterruption for interruptions.
  */

@@ -6,9 +6,12 @@
 #include "agent/store/store.h"
 #include "agent/work/gate.h"
 #include "agent/work/metrics.h"
+#include "agent/work/queue.h"
+#include "agent/work/work.h"
 #include "common/base/alloc.h"
 #include "common/base/map.h"
 #include "common/base/str.h"
+#include "common/base/timefmt.h"
 #include "common/kube/events.h"
 #include "depart.h"
 #include "mailbox.h"
@@ -34,7 +37,9 @@ struct interruption {
     struct mailbox *mailbox; /* NULL: switched off */
     struct depart *depart;
     struct map *by_instance; /* instance id → name of the claim, heap */
-    struct map *waiting;     /* claim → struct waiters */
+    struct map *waiting;     /* claim → struct waiters for its departure */
+    struct map *marking;     /* the same for its karp.dev/replace */
+    struct queue *marks;
     size_t letters;
     struct timer again;
     bool wanted, asking; /* to reconcile */
@@ -57,10 +62,9 @@ static void letter_let_go(struct interruption *i, struct letter *l)
     free(l);
 }
 
-static void on_departed(void *ctx, const char *claim, bool settled)
+static void let_go(struct interruption *i, struct map *whose, const char *claim, bool settled)
 {
-    struct interruption *i = ctx;
-    struct waiters *w = map_del(i->waiting, claim);
+    struct waiters *w = map_del(whose, claim);
     for (size_t k = 0; w && k < w->n; k++) {
         w->v[k]->lost |= !settled;
         letter_let_go(i, w->v[k]);
@@ -71,13 +75,19 @@ static void on_departed(void *ctx, const char *claim, bool settled)
     }
 }
 
-static struct waiters *waiters_of(struct interruption *i, const char *claim)
+static void on_departed(void *ctx, const char *claim, bool settled)
 {
-    struct waiters *w = map_get(i->waiting, claim);
+    struct interruption *i = ctx;
+    let_go(i, i->waiting, claim, settled);
+}
+
+static struct waiters *waiters_of(struct map *whose, const char *claim)
+{
+    struct waiters *w = map_get(whose, claim);
     if (!w) {
         bool full = false;
         w = NEW(struct waiters);
-        map_put(i->waiting, claim, w, &full);
+        map_put(whose, claim, w, &full);
         if (full) {
             free(w);
             return NULL;
@@ -87,10 +97,11 @@ static struct waiters *waiters_of(struct interruption *i, const char *claim)
 }
 
 /* False: too many; the message comes again. */
-static bool letter_waits(struct interruption *i, struct letter **l, const char *receipt,
-                         const char *claim)
+static bool letter_waits(struct interruption *i, struct map *whose, struct letter **l,
+                         const char *receipt, const char *claim)
 {
-    struct waiters *w = *l || i->letters < INTERRUPTION_LETTERS_MAX ? waiters_of(i, claim) : NULL;
+    struct waiters *w =
+        *l || i->letters < INTERRUPTION_LETTERS_MAX ? waiters_of(whose, claim) : NULL;
     if (!w) {
         return false;
     }
@@ -129,12 +140,12 @@ static void say(struct interruption *i, const struct nodeclaim *nc, enum notice_
     }
 }
 
-static void avoid_offering(struct interruption *i, const struct nodeclaim *nc)
+static void avoid_offering(struct interruption *i, const struct nodeclaim *nc, const char *code)
 {
     const char *type = claim_label(i->rt, nc, L_INSTANCE_TYPE);
     const char *zone = claim_label(i->rt, nc, L_ZONE);
     if (str_eq(claim_label(i->rt, nc, L_CAPACITY_TYPE), "spot") && *type && *zone) {
-        cloud_stockout_mark(i->rt->cloud, CT_SPOT, type, zone, "SpotInterruption");
+        cloud_stockout_mark(i->rt->cloud, CT_SPOT, type, zone, code);
     }
 }
 
@@ -152,23 +163,67 @@ static bool is_done(const struct nodeclaim *nc, enum notice_kind kind)
     return nc->m.deleted_ns && (!sudden || has_mark(nc, notice_names(kind)->mark));
 }
 
+/* ---- rebalancing --------------------------------------------------------------------------------
+ */
+
+static bool rebalances(const struct interruption *i, const struct nodeclaim *nc)
+{
+    const struct nodepool *np = store_pool(i->rt->store, nc->pool);
+    const char *says = np ? kvs_get(&np->m.annotations, ANN_REBALANCE) : NULL;
+    int64_t age_ns = clock_wall(i->rt->clock) - nc->m.created_ns;
+    bool wanted = says ? str_eq(says, "Replace") : i->rt->opt->rebalance_replace;
+    return wanted && np && age_ns >= INTERRUPTION_REBALANCE_AGE_NS && !nc->m.deleted_ns &&
+           !kvs_get(&nc->m.annotations, ANN_REPLACE) && !runtime_clock_skewed(i->rt);
+}
+
+static enum queue_verdict mark(void *ctx, const char *key)
+{
+    struct interruption *i = ctx;
+    struct runtime *rt = i->rt;
+    const struct nodeclaim *nc = store_claim(rt->store, key);
+    bool open = gate_open(rt->gate);
+    if (!nc || !open || nc->m.deleted_ns || kvs_get(&nc->m.annotations, ANN_REPLACE)) {
+        let_go(i, i->marking, key, open);
+        return QUEUE_OK;
+    }
+    char at[TIMEFMT_TEXT];
+    queue_add(i->marks, key); /* the next look finds it there */
+    struct work w = {rt, i->marks, key, NULL, NULL};
+    return work_patch(&w, KIND_NODE_CLAIM, NULL, key, "",
+                      json_pack("{s:{s:{s:s}}}", "metadata", "annotations", ANN_REPLACE,
+                                timefmt_rfc3339(clock_wall(rt->clock), at)),
+                      nc->m.resource_version);
+}
+
+/* True: it is on its way. */
+static bool rebalance(struct interruption *i, const struct nodeclaim *nc)
+{
+    bool under_way = map_has(i->marking, nc->m.name);
+    say(i, nc, NOTICE_REBALANCE);
+    if (!under_way && !rebalances(i, nc)) {
+        return false;
+    }
+    if (!under_way) {
+        log_info(i->rt->log, "replacing node ahead of an interruption", "NodeClaim", nc->m.name);
+        avoid_offering(i, nc, "SpotRebalance");
+    }
+    queue_add(i->marks, nc->m.name);
+    return true;
+}
+
 /* True: depart.h has an order for it. */
 static bool act(struct interruption *i, const struct nodeclaim *nc, enum notice_kind kind)
 {
     const struct notice_names *names = notice_names(kind);
     const struct departure why = {
         .metric = names->metric, .mark = names->mark, .interruption = true};
-    if (kind == NOTICE_REBALANCE) {
-        say(i, nc, kind);
-        return false;
-    }
     if (is_done(nc, kind)) {
         return false;
     }
     bool again = depart_has(i->depart, nc->m.name);
     say(i, nc, kind);
     if (kind == NOTICE_SPOT && !again) {
-        avoid_offering(i, nc);
+        avoid_offering(i, nc, "SpotInterruption");
     }
     depart_order(i->depart, nc, &why);
     return true;
@@ -208,8 +263,9 @@ static bool on_message(void *ctx, const struct sqs_message *m)
     note_age(i, &n, m->sent_wall_ns);
     for (size_t k = 0; k < n.n_instances; k++) {
         const struct nodeclaim *nc = claim_of(i, n.instances[k]);
-        if (nc && act(i, nc, n.kind)) {
-            letter_waits(i, &l, m->receipt, nc->m.name);
+        bool rebalancing = n.kind == NOTICE_REBALANCE;
+        if (nc && (rebalancing ? rebalance(i, nc) : act(i, nc, n.kind))) {
+            letter_waits(i, rebalancing ? i->marking : i->waiting, &l, m->receipt, nc->m.name);
             done = false;
         }
     }
@@ -317,6 +373,9 @@ struct interruption *interruption_new(struct runtime *rt)
     }
     i->by_instance = map_new(STORE_MAX_OBJECTS);
     i->waiting = map_new(STORE_MAX_OBJECTS);
+    i->marking = map_new(STORE_MAX_OBJECTS);
+    i->marks =
+        queue_new(rt, "interruption.rebalance", DEPART_BACKOFF_NS, DEPART_BACKOFF_MAX_NS, mark, i);
     i->depart = depart_new(rt, "interruption", on_departed, i);
     i->mailbox = mailbox_new(rt, rt->opt->interruption_queue, on_message, on_gap, i);
     i->received = metrics_family(
@@ -338,11 +397,16 @@ void interruption_free(struct interruption *i)
     }
     timer_stop(&i->rt->timers, &i->again);
     for (MAP_EACH(i->waiting, e)) {
-        on_departed(i, map_key(e), false);
+        let_go(i, i->waiting, map_key(e), false);
+    }
+    for (MAP_EACH(i->marking, m)) {
+        let_go(i, i->marking, map_key(m), false);
     }
     mailbox_free(i->mailbox);
     depart_free(i->depart);
+    queue_free(i->marks);
     map_free(i->waiting);
+    map_free(i->marking);
     for (MAP_EACH(i->by_instance, b)) {
         free(map_value(b));
     }

@@ -11,7 +11,12 @@
  * comes again, also to the next process after a crash. Messages that come twice, or about a claim
  * that is leaving anyway, change nothing.
  *
- * A rebalance recommendation is an Event and no more, as Karpenter.
+ * A rebalance recommendation is an Event and no more, as Karpenter. Where the pool has
+ * karp.dev/rebalance: Replace (or --rebalance says so; ours) the claim also gets karp.dev/replace,
+ * so that replacer.h replaces it ahead of the interruption, and its offering is avoided as above;
+ * once per claim, and not one younger than INTERRUPTION_REBALANCE_AGE_NS, else machines would chase
+ * each other through unsteady offerings. If the interruption comes meanwhile, its drain takes over
+ * what the replacement has begun.
  *
  * What the queue did not tell (this process starts; the queue could not be read or its messages are
  * older than INTERRUPTION_OLD_NS; messages live five minutes only) is asked of EC2: claims whose
@@ -29,6 +34,8 @@
 #define INTERRUPTION_OLD_NS (60 * NS_PER_S)
 #define INTERRUPTION_RECONCILE_NS (60 * NS_PER_S) /* at least between two */
 #define INTERRUPTION_LETTERS_MAX 20000            /* messages that are kept */
+#define INTERRUPTION_REBALANCE_AGE_NS (10 * NS_PER_MIN)
+#define ANN_REBALANCE "karp.dev/rebalance"
 
 struct interruption;
 

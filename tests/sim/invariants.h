@@ -2,23 +2,21 @@
  * invariants.h - what must never be, looked at after every event.
  *
  * At every write of an agent:
- *   NotEmpty         it deletes a claim by its own decision while a pod runs on its node that is
+ *   NotEmpty         it deletes a claim as empty while a pod runs on its node that is
  *                    neither a DaemonSet's nor static nor on its way out
- *   DoNotDisrupt     it does so although the Node, the claim or a pod says do-not-disrupt; or it
- *                    evicts such a pod from a node that leaves by its own decision
- *   Budget           it does so and more of the pool's claims are on their way out by such
- *                    decisions than the pool's budgets allow (those without schedule)
- *   Pdb              it evicts a pod in settled weather although, by a count over pods, a
- *                    PodDisruptionBudget had none to spare
- *   Limit            it creates or fills a claim, and the pool's claims exceed the pool's limits
- * At any time:
- *   TwoInstances     two living instances carry the UID of one claim
- *   Foreign          an instance with another cluster's UID goes down
- *   Orphan           an instance of this cluster lives without a claim and without a Ready Node
- *                    for INVARIANT_ORPHAN_NS, and no agent says GarbageCollectionHalted
- *   Taint            a Node has had karpenter.sh/disrupted for INVARIANT_TAINT_NS while its claim
- *                    is not being deleted
- *   Notice           an agent received the interruption warning of a claim's instance, and for
+ *   Replacement      it deletes a claim whose mark names a command, and not all replacements of
+ * that command are initialized DoNotDisrupt     it does so although the Node, the claim or a pod
+ * says do-not-disrupt; or it evicts such a pod from a node that leaves by its own decision (but for
+ * drift under a terminationGracePeriod) Budget           it does so and more of the pool's claims
+ * are on their way out by such decisions than the pool's budgets allow (those without schedule) Pdb
+ * it evicts a pod in settled weather although, by a count over pods, a PodDisruptionBudget had none
+ * to spare Limit            it creates or fills a claim, and the pool's claims exceed the pool's
+ * limits At any time: TwoInstances     two living instances carry the UID of one claim Foreign an
+ * instance with another cluster's UID goes down Orphan           an instance of this cluster lives
+ * without a claim and without a Ready Node for INVARIANT_ORPHAN_NS, and no agent says
+ * GarbageCollectionHalted Taint            a Node has had karpenter.sh/disrupted for
+ * INVARIANT_TAINT_NS while its claim is not being deleted and no replacement of its command is
+ * there Notice           an agent received the interruption warning of a claim's instance, and for
  *                    INVARIANT_NOTICE_NS the claim or its Node is not being deleted, or the Node
  * not tainted: the drain has not begun Growth           an agent has more than INVARIANT_OPEN_MAX
  * requests and watches open, or the account more than INVARIANT_TEMPLATES_MAX launch templates At

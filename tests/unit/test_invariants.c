@@ -146,6 +146,26 @@ static void not_empty(struct sim_run *r, bool bad)
     del(r, AGENT, SIM_NODECLAIM, "a");
 }
 
+/* A claim that waits for one replacement. */
+static void replacement(struct sim_run *r, bool bad)
+{
+    put_claim(r, "a", "4", true);
+    put_claim(r, "b", "4", false);
+    put_status(r, AGENT, SIM_NODECLAIM, "a",
+               "{'conditions':[{'type':'DisruptionReason','status':'True','reason':'Drifted',"
+               "'message':'command abcdefghijklmnop: 1 nodes leave for 1 new',"
+               "'lastTransitionTime':'2026-01-05T09:00:00Z'}]}");
+    put(r, AGENT,
+        "{'apiVersion':'karpenter.sh/v1','kind':'NodeClaim','metadata':{'name':'b','annotations':{"
+        "'karp.dev/replaces':'{\\\"command\\\":\\\"abcdefghijklmnop\\\",\\\"of\\\":1}'}}}");
+    put_status(r, AGENT, SIM_NODECLAIM, "b",
+               bad ? "{'conditions':[{'type':'Initialized','status':'Unknown','reason':'x',"
+                     "'message':'','lastTransitionTime':'2026-01-05T09:00:00Z'}]}"
+                   : "{'conditions':[{'type':'Initialized','status':'True','reason':'x',"
+                     "'message':'','lastTransitionTime':'2026-01-05T09:00:00Z'}]}");
+    del(r, AGENT, SIM_NODECLAIM, "a");
+}
+
 static void do_not_disrupt_node(struct sim_run *r, bool bad)
 {
     put_claim(r, "a", "4", true);
@@ -290,6 +310,7 @@ static const struct {
     const char *kind;
     void (*make)(struct sim_run *r, bool bad);
 } worlds[] = {{"NotEmpty", not_empty},
+              {"Replacement", replacement},
               {"DoNotDisrupt", do_not_disrupt_node},
               {"DoNotDisrupt", do_not_disrupt_pod},
               {"Budget", budget},
