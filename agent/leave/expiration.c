@@ -68,7 +68,7 @@ struct expiration_times expiration_of(const struct agent_options *o, const struc
 struct cohort {
     const struct nodeclaim **due; /* oldest first */
     size_t n_due, cap;
-    size_t n, leaving; /* all; those that are due and on their way */
+    size_t n, leaving; /* those that stay or are due; those that are due and on their way */
 };
 
 static void cohort_free(struct cohort *c)
@@ -111,7 +111,7 @@ static void sort_in(struct expiration *e, struct map *cohorts, const struct node
         c = NEW(struct cohort);
         map_put(cohorts, nc->pool, c, NULL);
     }
-    c->n++;
+    c->n += nc->m.deleted_ns == 0;
     if (due && (nc->m.deleted_ns || depart_has(e->depart, nc->m.name))) {
         c->leaving++;
     } else if (due) {
