@@ -77,3 +77,60 @@ int32_t budget_allowed(const struct nodepool *np, enum disruption_reason reason,
     }
     return ret;
 }
+
+int32_t budget_ever(const struct nodepool *np, enum disruption_reason reason, int64_t nodes)
+{
+    int32_t ret = BUDGET_UNLIMITED;
+    for (uint32_t i = 0; i < np->n_budgets; i++) {
+        const struct budget *b = &np->budgets[i];
+        bool speaks = b->reasons == 0 || (b->reasons & (unsigned)reason) != 0;
+        if (speaks && b->schedule == NULL) {
+            int32_t allowed = budget_nodes(b->nodes, nodes < 0 ? 0 : nodes);
+            ret = allowed < ret ? allowed : ret;
+        }
+    }
+    return ret;
+}
+
+/* ---- when it changes ---------------------------------------------------------------------------
+ */
+
+#define BOUNDARIES_MAX 1000 /* looked at for one answer */
+
+/* When the window of any budget next opens or closes after t; INT64_MAX if none does. */
+static int64_t next_boundary(const struct nodepool *np, int64_t t)
+{
+    int64_t ret = INT64_MAX;
+    for (uint32_t i = 0; i < np->n_budgets; i++) {
+        const struct budget *b = &np->budgets[i];
+        struct cron cron;
+        if (b->schedule == NULL || b->duration_ns <= 0 || b->duration_ns > BUDGET_HORIZON_NS * 60 ||
+            cron_parse(b->schedule, &cron, NULL) != 0) {
+            continue;
+        }
+        int64_t opens = cron_next(&cron, t), hit = cron_next(&cron, t - b->duration_ns);
+        int64_t closes = hit == INT64_MAX ? hit : hit + b->duration_ns;
+        ret = opens < ret ? opens : ret;
+        ret = closes < ret ? closes : ret;
+    }
+    return ret;
+}
+
+void budget_change(const struct nodepool *np, enum disruption_reason reason, int64_t nodes,
+                   int64_t now_ns, int64_t *ret_opens_ns, int64_t *ret_closes_ns)
+{
+    int64_t t = now_ns;
+    bool was = budget_allowed(np, reason, nodes, now_ns) > 0;
+    *ret_opens_ns = *ret_closes_ns = 0;
+    for (int i = 0; i < BOUNDARIES_MAX && nodes > 0; i++) {
+        t = next_boundary(np, t);
+        if (t > now_ns + BUDGET_HORIZON_NS) {
+            return;
+        }
+        bool open = budget_allowed(np, reason, nodes, t) > 0;
+        if (open != was) {
+            *(open ? ret_opens_ns : ret_closes_ns) = t;
+            return;
+        }
+    }
+}

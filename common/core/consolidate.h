@@ -36,7 +36,8 @@
  * nodes of a pool than its budgets ever allow at once (at least one).
  *
  * Resumable: begin, step(units) until it says done, result. Slicing and the order of input never
- * change the result. Everything lives in the arena given to begin.
+ * change the result. Everything lives in the arena given to begin, but work
+ * space that is given back at the end.
  */
 #ifndef KARP_CORE_CONSOLIDATE_H
 #define KARP_CORE_CONSOLIDATE_H
@@ -176,8 +177,13 @@ struct consolidate *consolidate_begin(struct arena *a, const struct snapshot *s,
                                       const struct consolidate_options *o);
 /* Works for at most about `units` more; true when there is nothing left to do. */
 bool consolidate_step(struct consolidate *c, uint64_t units);
-/* Only after consolidate_step said true. Borrowed from the arena. */
+/* Only after consolidate_step said true. Borrowed from the arena. The first call makes the digests,
+ * which takes longer than finding the plan as a rule. */
 const struct consolidate_result *consolidate_result(struct consolidate *c);
+
+/* Gives work space back that is not in the arena. Only needed if it is given up before
+ * consolidate_step said true; the result stays. NULL is fine. */
+void consolidate_end(struct consolidate *c);
 
 /* All gates of one managed node for the reason that it is in the plan for, or would be. Only after
  * consolidate_step said true. */

@@ -14,8 +14,11 @@
 #include "common/base/hash.h"
 #include "consolidate.h"
 
-void plan_step_digest(const struct snapshot *s, const struct consolidate_step *step,
-                      char ret[SHA256_HEX]);
+#define PLAN_MAX_TYPES 60 /* instance types of a new node that are told */
+#define PLAN_MAX_TEXT ((size_t)1 << 30)
+
+void plan_step_digest(struct arena *a, const struct snapshot *s,
+                      const struct consolidate_step *step, char ret[SHA256_HEX]);
 void plan_digest(const struct snapshot *s, const struct consolidate_step *steps, uint32_t n,
                  char ret[SHA256_HEX]);
 /* The text behind plan_digest, for tests and checkers. */

@@ -100,6 +100,8 @@ static void begin_pools(struct sched *s)
         }
         struct sched_pool *p = &s->pools[s->n_pools++];
         p->in = in;
+        p->in_use = in->in_use;
+        p->nodes_in_use = in->nodes_in_use;
         p->xen = sym_find(s->syms, "xen");
         p->max_share_permyriad = max_share(s, in->np);
         p->usable = sched_pool_closed(in, NULL) == REASON_NONE;
@@ -126,8 +128,8 @@ static void begin_homes(struct sched *s)
 static void begin_queue(struct sched *s)
 {
     uint32_t n = s->snap->n_pods;
-    s->queue = ARENA_NEW_N(s->a, uint32_t, n);
-    s->again = ARENA_NEW_N(s->a, uint32_t, n);
+    s->queue = ARENA_NEW_N(s->a, uint32_t, s->n_pods);
+    s->again = ARENA_NEW_N(s->a, uint32_t, s->n_pods);
     for (uint32_t i = 0; i < n; i++) {
         s->queue[i] = i;
     }
@@ -135,14 +137,36 @@ static void begin_queue(struct sched *s)
     s->pod = n > 0 ? s->queue[0] : 0;
 }
 
+static void begin_pods(struct sched *s, const struct pod *const *moving, uint32_t n)
+{
+    s->pods = s->snap->pods;
+    s->n_pods = s->snap->n_pods + n;
+    if (n > 0) {
+        const struct pod **v = ARENA_NEW_N(s->a, const struct pod *, s->n_pods);
+        if (s->snap->n_pods > 0) {
+            memcpy(v, s->snap->pods, s->snap->n_pods * sizeof(*v));
+        }
+        memcpy(v + s->snap->n_pods, moving, n * sizeof(*v));
+        s->pods = v;
+    }
+}
+
 struct sched *sched_begin(struct arena *a, const struct snapshot *snap,
                           const struct sched_options *o)
 {
+    return sched_begin_moving(a, snap, o, NULL, 0);
+}
+
+struct sched *sched_begin_moving(struct arena *a, const struct snapshot *snap,
+                                 const struct sched_options *o, const struct pod *const *moving,
+                                 uint32_t n_moving)
+{
     struct sched *s = ARENA_NEW(a, struct sched);
-    s->a = a;
+    s->a = s->keep = a;
     s->snap = snap;
     s->syms = snap->syms;
     s->opt = *o;
+    begin_pods(s, moving, n_moving);
     begin_nodes(s);
     begin_pools(s);
     begin_homes(s);
@@ -150,9 +174,10 @@ struct sched *sched_begin(struct arena *a, const struct snapshot *snap,
     sched_volume_begin(s);
     sched_classes_init(s);
     begin_queue(s);
-    s->existing = ARENA_NEW_N(a, struct sched_placement, snap->n_pods);
-    s->refused = ARENA_NEW_N(a, struct sched_refusal, snap->n_pods);
-    s->refused_class = ARENA_NEW_N(a, uint32_t, snap->n_pods);
+    s->existing = ARENA_NEW_N(a, struct sched_placement, s->n_pods);
+    s->existing_taken = ARENA_NEW_N(a, struct sched_taken, s->n_pods);
+    s->refused = ARENA_NEW_N(a, struct sched_refusal, s->n_pods);
+    s->refused_class = ARENA_NEW_N(a, uint32_t, s->n_pods);
     return s;
 }
 
@@ -198,11 +223,14 @@ static void next_leg(struct sched *s)
 
 /* Each try_… tries at most one place and returns whether it did; false: the leg is over. */
 
-static bool try_node(struct sched *s, struct sched_class *k, struct sched_ask *ask)
+static bool try_node(struct sched *s, struct sched_class *k, struct sched_ask *ask, uint32_t way)
 {
     while (ask->next_node < s->n_nodes && claim_set_has(&ask->nodes_refused, ask->next_node)) {
         ask->next_node++;
         s->idle++;
+    }
+    if (s->whatif != NULL) {
+        ask->next_node = whatif_next_node(s, ask);
     }
     if (ask->next_node >= s->n_nodes) {
         return false;
@@ -213,11 +241,15 @@ static bool try_node(struct sched *s, struct sched_class *k, struct sched_ask *a
         if (k->changes && for_good) {
             claim_set_add(s->a, &ask->nodes_refused, ask->next_node);
         }
+        if (s->whatif != NULL && for_good) {
+            whatif_node_refused(s, ask, ask->next_node);
+        }
         ask->next_node++;
         return true;
     }
     sched_node_add(s, n, k);
-    s->existing[s->result.n_existing++] = (struct sched_placement){s->snap->pods[s->pod], n->in};
+    s->existing_taken[s->result.n_existing] = (struct sched_taken){s->pod, way};
+    s->existing[s->result.n_existing++] = (struct sched_placement){s->pods[s->pod], n->in};
     placed(s);
     return true;
 }
@@ -239,7 +271,7 @@ static void reorder(struct sched *s, uint32_t at)
     s->order[at] = moved;
 }
 
-static bool try_claim(struct sched *s, struct sched_class *k, struct sched_ask *ask)
+static bool try_claim(struct sched *s, struct sched_class *k, struct sched_ask *ask, uint32_t way)
 {
     if (ask->refused.n + ask->refused_now.n >= s->n_claims) {
         return false;
@@ -256,14 +288,15 @@ static bool try_claim(struct sched *s, struct sched_class *k, struct sched_ask *
     struct sched_open *c = s->claims[s->order[s->pos]];
     struct sched_trial t;
     struct arena_mark mark = arena_mark(s->a);
-    if (sched_claim_try(s, c, k, ask, &t) != STEP_TAKEN) {
+    if (sched_claim_try(s, c, k, ask, &t) != STEP_TAKEN ||
+        (s->whatif != NULL && !whatif_accepts(s, c, &t))) {
         arena_rewind(s->a, mark);
         claim_set_add(s->a, t.for_now ? &ask->refused_now : &ask->refused, c->index);
         s->pos++;
         return true;
     }
     claim_set_add(s->a, &ask->accepted, c->index);
-    sched_claim_add(s, c, k, &t, s->snap->pods[s->pod]);
+    sched_claim_add(s, c, k, &t, (struct sched_taken){s->pod, way});
     reorder(s, s->pos);
     placed(s);
     return true;
@@ -294,8 +327,18 @@ static void order_new(struct sched *s, uint32_t index)
     s->order[at] = index;
 }
 
-static bool try_new(struct sched *s, struct sched_class *k, struct sched_ask *ask)
+/* A refusal that depends on nothing but the class and the pool. */
+static bool stable_step(enum sched_step step)
 {
+    return step == STEP_TAINT || step == STEP_LABELS || step == STEP_TYPES ||
+           step == STEP_VOLUMES || step == STEP_PORTS || step == STEP_FIT;
+}
+
+static bool try_new(struct sched *s, struct sched_class *k, struct sched_ask *ask, uint32_t way)
+{
+    if (s->whatif != NULL && !whatif_may_open(s)) {
+        return false;
+    }
     while (s->pos < s->n_pools && (!s->pools[s->pos].usable || ask->pool_refused[s->pos] ||
                                    ask->pool_refused_now[s->pos])) {
         s->pos++;
@@ -309,15 +352,16 @@ static bool try_new(struct sched *s, struct sched_class *k, struct sched_ask *as
     struct sched_trial t;
     sched_limit_refresh(s, p);
     struct arena_mark mark = arena_mark(s->a);
-    if (sched_claim_try(s, &blank, k, ask, &t) != STEP_TAKEN ||
-        sched_limit_room(s, p, &t, true) != ROOM_YES) {
+    enum sched_step step = sched_claim_try(s, &blank, k, ask, &t);
+    if (step != STEP_TAKEN || sched_limit_room(s, p, &t, s->whatif == NULL) != ROOM_YES) {
+        bool for_now = t.for_now || (s->whatif != NULL && !stable_step(step));
         arena_rewind(s->a, mark);
-        (t.for_now ? ask->pool_refused_now : ask->pool_refused)[s->pos++] = true;
+        (for_now ? ask->pool_refused_now : ask->pool_refused)[s->pos++] = true;
         return true;
     }
     struct sched_open *c = open_claim(s, p);
     claim_set_add(s->a, &ask->accepted, c->index);
-    sched_claim_add(s, c, k, &t, s->snap->pods[s->pod]);
+    sched_claim_add(s, c, k, &t, (struct sched_taken){s->pod, way});
     order_new(s, c->index);
     placed(s);
     return true;
@@ -326,7 +370,7 @@ static bool try_new(struct sched *s, struct sched_class *k, struct sched_ask *as
 static void refuse_pod(struct sched *s, enum reason_code gate)
 {
     uint32_t i = s->result.n_refused++;
-    s->refused[i] = (struct sched_refusal){.pod = s->snap->pods[s->pod], .reason.code = gate};
+    s->refused[i] = (struct sched_refusal){.pod = s->pods[s->pod], .reason.code = gate};
     s->refused_class[i] = s->class_of[s->pod];
     next_pod(s);
 }
@@ -366,13 +410,16 @@ static uint64_t place(struct sched *s)
 {
     struct sched_class *k = &s->classes[s->class_of[s->pod]];
     uint32_t i;
-    enum reason_code gate = sched_pod_gate(s->snap->pods[s->pod]);
+    enum reason_code gate = sched_pod_gate(s->pods[s->pod]);
     enum leg_kind kind = leg_of(s, k, s->leg, &i);
     if (gate != REASON_NONE) {
         refuse_pod(s, gate);
         return 0;
     }
     learn(s, k);
+    if (s->whatif != NULL) {
+        whatif_refresh_class(s, k);
+    }
     if (kind == LEG_NONE || (s->leg == 0 && s->pos == 0 && hopeless(s, k))) {
         no_place(s, k);
         return 0;
@@ -381,9 +428,9 @@ static uint64_t place(struct sched *s)
     bool tried = false;
     sched_ask_refresh(s, k, ask);
     if (!ask->impossible) {
-        tried = kind == LEG_NODES    ? try_node(s, k, ask)
-                : kind == LEG_CLAIMS ? try_claim(s, k, ask)
-                                     : try_new(s, k, ask);
+        tried = kind == LEG_NODES    ? try_node(s, k, ask, i)
+                : kind == LEG_CLAIMS ? try_claim(s, k, ask, i)
+                                     : try_new(s, k, ask, i);
     }
     if (!tried) {
         next_leg(s);
@@ -403,7 +450,7 @@ static void truncate_pass(struct sched *s)
     uint32_t n = s->n_queue - s->at;
     const struct pod **v = ARENA_NEW_N(s->a, const struct pod *, n + s->n_again);
     for (uint32_t i = 0; i < n + s->n_again; i++) {
-        v[i] = s->snap->pods[i < n ? s->queue[s->at + i] : s->again[i - n]];
+        v[i] = s->pods[i < n ? s->queue[s->at + i] : s->again[i - n]];
     }
     s->result.truncated = true;
     s->result.undecided = v;
@@ -426,6 +473,62 @@ static void next_round(struct sched *s)
     while (last && s->at < s->n_queue) {
         refuse_pod(s, REASON_NONE);
     }
+}
+
+static struct sched_pool *pool_of(struct sched *s, const struct snapshot_pool *in)
+{
+    for (uint32_t i = 0; i < s->n_pools; i++) {
+        if (s->pools[i].in == in) {
+            return &s->pools[i];
+        }
+    }
+    BUG("pool %s opens no claims", in->np->m.name);
+}
+
+bool sched_put(struct sched *s, const struct snapshot_pool *pool, uint32_t pod, uint32_t way,
+               uint32_t *claim)
+{
+    struct sched_class *k = &s->classes[s->class_of[pod]];
+    struct sched_pool *p = pool_of(s, pool);
+    struct sched_ask *ask = sched_ask(s, k, way);
+    bool open = *claim != UINT32_MAX;
+    struct sched_open blank = sched_blank(p), *c = open ? s->claims[*claim] : &blank;
+    struct sched_trial t;
+    learn(s, k);
+    sched_ask_refresh(s, k, ask);
+    sched_limit_refresh(s, p);
+    if (sched_claim_try(s, c, k, ask, &t) != STEP_TAKEN ||
+        (!open && sched_limit_room(s, p, &t, false) != ROOM_YES)) {
+        return false;
+    }
+    c = open ? c : open_claim(s, p);
+    *claim = c->index;
+    claim_set_add(s->a, &ask->accepted, c->index);
+    sched_claim_add(s, c, k, &t, (struct sched_taken){pod, way});
+    return true;
+}
+
+bool sched_place_all(struct sched *s, const uint32_t *pods, uint32_t n)
+{
+    uint32_t refused = s->result.n_refused;
+    memcpy(s->queue, pods, n * sizeof(*pods));
+    s->n_queue = n;
+    s->n_again = s->at = s->leg = s->pos = 0;
+    s->pod = n > 0 ? pods[0] : 0;
+    s->progress = false;
+    while (s->result.n_refused == refused) {
+        if (s->at < s->n_queue) {
+            uint64_t used = place(s);
+            s->idle += used == 0;
+            s->result.work_units += used + s->idle / SCHED_IDLE_PER_UNIT;
+            s->idle %= SCHED_IDLE_PER_UNIT;
+        } else if (s->n_again > 0) {
+            next_round(s);
+        } else {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* The next refused pod, or if its class has to be explained first, that to one pool. */
@@ -496,6 +599,16 @@ static uint64_t advance(struct sched *s)
         break;
     }
     return 0;
+}
+
+bool sched_step_placing(struct sched *s, uint64_t units)
+{
+    while (units > 0 && (s->stage == STAGE_COUNT || s->stage == STAGE_PLACE)) {
+        uint64_t used = advance(s) + 1;
+        s->result.work_units += used - 1;
+        units -= used < units ? used : units;
+    }
+    return s->stage != STAGE_COUNT && s->stage != STAGE_PLACE;
 }
 
 bool sched_step(struct sched *s, uint64_t units)

@@ -113,6 +113,8 @@ struct sched_ask *sched_ask(struct sched *s, struct sched_class *k, uint32_t i)
     if (k->asks[i] != NULL) {
         return k->asks[i];
     }
+    struct arena *a = s->a;
+    s->a = s->keep;
     struct sched_ask *ask = ARENA_NEW(s->a, struct sched_ask);
     uint32_t term = i % k->n_required / k->n_volume, volume = i % k->n_volume, preferred;
     const struct pod_class *cls = k->cls;
@@ -134,11 +136,15 @@ struct sched_ask *sched_ask(struct sched *s, struct sched_class *k, uint32_t i)
     ask->pool_refused = ARENA_NEW_N(s->a, bool, s->n_pools);
     ask->pool_refused_now = ARENA_NEW_N(s->a, bool, s->n_pools);
     k->asks[i] = ask;
+    s->a = a;
     return ask;
 }
 
 void sched_ask_refresh(struct sched *s, const struct sched_class *k, struct sched_ask *ask)
 {
+    if (s->whatif != NULL) {
+        whatif_refresh_ask(s, ask);
+    }
     uint64_t state = k->changes ? sched_topo_state(s, k->topo) : 0;
     if (state == ask->state) {
         return;
@@ -177,15 +183,16 @@ static uint32_t *slot_of(uint32_t *slots, uint32_t mask, const struct sched_clas
 
 void sched_classes_init(struct sched *s)
 {
-    uint32_t n = s->snap->n_pods, size = 16, cap = 0;
+    uint32_t n = s->n_pods, size = 16, cap = 0;
     while (size < n * 2) {
         size *= 2;
     }
     uint32_t *slots = ARENA_NEW_N(s->a, uint32_t, size);
     s->class_of = ARENA_NEW_N(s->a, uint32_t, n);
     for (uint32_t i = 0; i < n; i++) {
-        const struct pod *p = s->snap->pods[i];
-        struct class_key key = {p->cls, sched_topo_class(s, p), sched_volume_class(s, p)};
+        const struct pod *p = s->pods[i];
+        bool counted = i >= s->snap->n_pods; /* with what is bound */
+        struct class_key key = {p->cls, sched_topo_class(s, p, counted), sched_volume_class(s, p)};
         uint32_t *slot = slot_of(slots, size - 1, s->classes, &key);
         if (*slot == 0) {
             ARENA_GROW(s->a, s->classes, s->n_classes, cap);

@@ -175,7 +175,7 @@ static void learn_domains(struct sched *s, const struct pod_class *cls, struct t
     for (uint32_t i = 0; i < set.n; i++) {
         sched_topo_add_domain(s, u->g, set.v[i]);
     }
-    u->domains = arena_memdup(s->a, set.v, set.n * sizeof(*set.v));
+    u->domains = arena_memdup(s->keep, set.v, set.n * sizeof(*set.v));
     u->n_domains = set.n;
     u->known = true;
 }
@@ -325,6 +325,12 @@ static bool may_change(const struct topo_use *u)
     return u->g->kind == TOPO_AFFINITY || (u->g->kind == TOPO_SPREAD && !u->g->host);
 }
 
+/* In what-ifs pods leave, so that only what a host has on itself stays. */
+static bool lasts(const struct sched *s, const struct topo_use *u)
+{
+    return !may_change(u) && (s->whatif == NULL || u->g->host);
+}
+
 const struct topo_use *sched_topo_node(struct sched *s, const struct topo_class *k,
                                        const struct topo_level *l, const struct sched_node *n,
                                        bool *ret_for_good)
@@ -339,7 +345,7 @@ const struct topo_use *sched_topo_node(struct sched *s, const struct topo_class 
             u->g->host ? host_allowed(s, k, u, n->host, n->pool) : node_allowed(s, k, u, n->in);
         if (!ok) {
             broken = u;
-            *ret_for_good = !may_change(u);
+            *ret_for_good = lasts(s, u);
             if (*ret_for_good) {
                 return broken;
             }
@@ -496,7 +502,7 @@ static void count_on_claim(struct sched *s, struct topo_group *g, const struct s
         return;
     }
     if (g->host) {
-        sched_topo_bump_host(s, g, s->n_nodes + c->index);
+        sched_topo_bump_host(s, g, s->n_nodes + s->n_closed + c->index);
         return;
     }
     uint32_t n = sched_topo_values(s, c->pool, &c->reqs, c->types, c->offer, g->key, values);

@@ -11,6 +11,7 @@
  *   sched_domain.c rules about other pods: which places they leave
  *   sched_volume.c volumes: where they can be and how many fit
  *   sched_refuse.c why not
+ *   sched_whatif.c the same asked again and again with other nodes gone (sched_whatif.h)
  *   explain.c      how far a pod got (explain.h)
  */
 #ifndef KARP_CORE_SCHED_INT_H
@@ -80,12 +81,14 @@ struct sched_ask {
     struct reqset reqs;               /* for nodes that exist */
     struct reqset claim_reqs;         /* for claims: without the host name */
     struct topo_level level;          /* preferences about other pods that are given up */
-    uint32_t next_node;               /* nodes before it have refused, for good or for now */
-    struct claim_set nodes_refused;   /* for good; kept only where next_node may go back */
-    struct claim_set refused;         /* claims, for good */
-    struct claim_set refused_now;     /* and until state changes */
-    struct claim_set accepted;        /* claims whose requirements lie within claim_reqs */
-    bool *pool_refused;               /* per pool: refuses to open a claim */
+    uint64_t *never;    /* what-if: nodes that refuse whatever else leaves; NULL before the first */
+    uint32_t epoch;     /* what-if: of all that follows but never and pool_refused */
+    uint32_t next_node; /* nodes before it have refused, for good or for now */
+    struct claim_set nodes_refused; /* for good; kept only where next_node may go back */
+    struct claim_set refused;       /* claims, for good */
+    struct claim_set refused_now;   /* and until state changes */
+    struct claim_set accepted;      /* claims whose requirements lie within claim_reqs */
+    bool *pool_refused;             /* per pool: refuses to open a claim */
     bool *pool_refused_now;
     uint64_t state; /* sched_topo_state when the above were current */
 };
@@ -102,11 +105,17 @@ struct sched_class {
     uint32_t n_volume;    /* alternatives of volumes, at least 1 */
     uint32_t n_preferred; /* preferred node-affinity terms that are looked at */
     uint32_t n_soft[3];   /* preferred pod affinity, anti-affinity, soft spread */
+    uint32_t epoch;       /* what-if: of `refused` */
     bool refused;         /* no place in this pass, unless state has changed since */
     uint64_t refused_state;
     struct sched_pool_refusal *pools; /* per pool, the first `explained` of them filled */
     uint32_t explained;
     const struct sched_refusal *refusal; /* NULL until all are */
+};
+
+/* A pod that was placed: its number, and the way that it was asked for. */
+struct sched_taken {
+    uint32_t pod, way;
 };
 
 struct sched_node {
@@ -117,6 +126,8 @@ struct sched_node {
     uint32_t host;           /* its number among hosts */
     struct sched_pool *pool; /* NULL: none that opens claims */
     struct volume_load volumes;
+    uint32_t trial,
+        saved; /* what-if: the trial that changed it, the mark that knows it as it was */
 };
 
 struct sched_pool {
@@ -125,6 +136,8 @@ struct sched_pool {
     sym xen;                      /* the hypervisor's name, SYM_NONE if no type has it */
     bool usable;                  /* may open claims at all */
     struct template tm;
+    struct resources in_use; /* as in->in_use and in->nodes_in_use; moves on in what-ifs */
+    int64_t nodes_in_use;
     uint32_t opened;
     int64_t reserved[RES_FIXED]; /* by claims of this pass, as of when they were last asked */
     struct sched_open *stale;    /* claims that have changed since; none without limits */
@@ -141,7 +154,8 @@ struct sched_open {
     struct offer_mask offer;
     struct resources requests; /* pods only */
     const struct pod **pods;
-    uint32_t n_pods, pods_cap;
+    struct sched_taken *taken; /* parallel */
+    uint32_t n_pods, pods_cap, taken_cap;
     struct host_port *ports;
     uint32_t n_ports, ports_cap;
     struct volume_load volumes;
@@ -149,6 +163,7 @@ struct sched_open {
     int64_t least[RES_FIXED]; /* smallest; likewise */
     bool reserve_stale, stale_listed;
     struct sched_open *next_stale;
+    int64_t max_price; /* what-if: its cheapest type may not become dearer; 0 = any */
 };
 
 /* How far a class got with a claim; in the order of the reason codes. */
@@ -189,14 +204,20 @@ struct sched_trace {
 
 enum sched_stage { STAGE_COUNT, STAGE_PLACE, STAGE_REFUSE, STAGE_FINISH, STAGE_DONE };
 
+struct whatif;
+
 struct sched {
     struct arena *a;
+    struct arena *keep; /* for what outlives a what-if; else a */
     const struct snapshot *snap;
+    const struct pod *const *pods; /* to be placed: the snapshot's, then those that may move */
+    uint32_t n_pods;
+    struct whatif *whatif; /* NULL in an ordinary pass, and while it places pending pods */
     const struct symtab *syms;
     struct sched_options opt;
     struct sched_class *classes;
     uint32_t n_classes;
-    uint32_t *class_of; /* per pod of the snapshot */
+    uint32_t *class_of; /* per pod */
     struct topo topo;
     struct volume_state *volume; /* NULL: no pod to be placed has any */
     uint32_t *host_of; /* per node of the snapshot: its number, SCHED_NO_CLAIM for no target */
@@ -210,24 +231,60 @@ struct sched {
     uint32_t n_pools;
     struct sched_open **claims;
     uint32_t n_claims, claims_cap;
-    uint32_t *order; /* claim numbers, fewest pods first, then age */
+    uint32_t n_closed; /* claims of before, whose host numbers are taken */
+    uint32_t *order;   /* claim numbers, fewest pods first, then age */
     uint32_t order_cap;
     bool any_prefer_taint;
     struct sched_trace *trace; /* NULL: nobody asks */
     /* where the pass is */
     enum sched_stage stage;
     uint32_t at;       /* place in the queue */
-    uint32_t pod;      /* index in the snapshot */
+    uint32_t pod;      /* its number */
     uint32_t leg, pos; /* which stretch of the pod's way, and where on it */
     uint32_t done;     /* finished claims, or refused pods looked at */
     uint64_t idle;     /* moves that tried nothing and are not paid for yet */
     /* the result as it grows */
     struct sched_placement *existing;
+    struct sched_taken *existing_taken; /* parallel */
     struct sched_refusal *refused;
     uint32_t *refused_class; /* parallel */
     struct sched_claim *final;
     struct sched_result result;
 };
+
+/* ---- sched.c --------------------------------------------------------------------------------- */
+
+/* What sched_begin does, with more pods that may move. */
+struct sched *sched_begin_moving(struct arena *a, const struct snapshot *snap,
+                                 const struct sched_options *o, const struct pod *const *moving,
+                                 uint32_t n_moving);
+/* Goes on until the pods of the snapshot have their places; true when they do. */
+bool sched_step_placing(struct sched *s, uint64_t units);
+/* Places the pods of these numbers one after the other; false at the first that finds no place,
+ * which is s->refused[s->result.n_refused - 1]. */
+bool sched_place_all(struct sched *s, const uint32_t *pods, uint32_t n);
+
+/* Puts the pod onto a claim of the pool, asked for in this way: the one of that number, UINT32_MAX
+ * for a new one. */
+bool sched_put(struct sched *s, const struct snapshot_pool *pool, uint32_t pod, uint32_t way,
+               uint32_t *claim);
+
+/* ---- sched_whatif.c -------------------------------------------------------------------------- */
+
+/* The next node at or after ask->next_node that may take the way; UINT32_MAX. */
+uint32_t whatif_next_node(struct sched *s, struct sched_ask *ask);
+/* The node has refused, and will whatever else leaves. */
+void whatif_node_refused(struct sched *s, struct sched_ask *ask, uint32_t node);
+/* Before something changes. */
+void whatif_save_node(struct sched *s, struct sched_node *n);
+void whatif_note_count(struct sched *s, struct topo_group *g, uint32_t at, int delta);
+/* The claim does not become dearer than it may. */
+bool whatif_accepts(const struct sched *s, const struct sched_open *c, const struct sched_trial *t);
+/* May one more claim be opened? */
+bool whatif_may_open(const struct sched *s);
+/* Forgets what was remembered about other what-ifs. */
+void whatif_refresh_ask(struct sched *s, struct sched_ask *ask);
+void whatif_refresh_class(struct sched *s, struct sched_class *k);
 
 /* ---- sched_class.c --------------------------------------------------------------------------- */
 
@@ -255,7 +312,7 @@ enum sched_step sched_claim_try(struct sched *s, const struct sched_open *c,
 void sched_trace_note(struct sched *s, enum reason_code code, const uint64_t *types,
                       uint32_t words);
 void sched_claim_add(struct sched *s, struct sched_open *c, const struct sched_class *k,
-                     const struct sched_trial *t, const struct pod *pod);
+                     const struct sched_trial *t, struct sched_taken taken);
 /* The DaemonSet and port of a group that clash with the class; false if none does. */
 bool sched_group_clash(const struct overhead_group *g, const struct pod_class *cls,
                        const struct daemonset **ret_ds, const struct host_port **ret_port);

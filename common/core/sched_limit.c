@@ -114,7 +114,7 @@ void sched_limit_refresh(struct sched *s, struct sched_pool *p)
 struct resources sched_limit_left(struct sched *s, struct sched_pool *p)
 {
     const struct resources *limits = &p->in->np->limits;
-    struct resources used = p->in->in_use;
+    struct resources used = p->in_use;
     used.n_ext = limits->n_ext > 0 ? used.n_ext : 0; /* what is not limited is not summed up */
     sched_limit_refresh(s, p);
     for (int r = 0; r < RES_FIXED; r++) {
@@ -151,7 +151,7 @@ static struct cuts cuts_begin(struct sched *s, const struct sched_pool *p,
 {
     struct cuts ret = {.v = ARENA_NEW_N(s->a, struct cut, s->n_claims)};
     uint32_t words = catalog_words(p->tm.catalog);
-    ret.used = resources_add(s->a, &p->in->in_use, need, 1);
+    ret.used = resources_add(s->a, &p->in_use, need, 1);
     for (uint32_t i = 0; i < s->n_claims; i++) {
         struct sched_open *c = s->claims[i];
         if (c->pool == p) {
@@ -208,7 +208,7 @@ static bool hopeless(struct sched *s, const struct sched_pool *p, const struct r
         if (limits[r] < 0 || need->v[r] <= 0) {
             continue;
         }
-        int64_t used = p->in->in_use.v[r];
+        int64_t used = p->in_use.v[r];
         bool over = __builtin_add_overflow(used, need->v[r], &used);
         for (uint32_t i = 0; i < s->n_claims && !over; i++) {
             struct sched_open *c = s->claims[i];
@@ -357,7 +357,7 @@ static bool make_room(struct sched *s, struct sched_pool *p, const struct sched_
     uint64_t types[CATALOG_WORDS_MAX] = {0};
     uint32_t ranked[SCHED_MAX_ROOM_TYPES];
     memcpy(types, t->types, catalog_words(c) * sizeof(*types));
-    struct resources most = subtract(s->a, &p->in->np->limits, &p->in->in_use);
+    struct resources most = subtract(s->a, &p->in->np->limits, &p->in_use);
     catalog_narrow_limit(c, &most, types);
     uint32_t n =
         offerings_rank(p->in->offerings, types, t->offer, false, ranked, SCHED_MAX_ROOM_TYPES);
@@ -391,8 +391,7 @@ enum sched_room sched_limit_room(struct sched *s, struct sched_pool *p, struct s
 {
     const struct nodepool *np = p->in->np;
     bool brake = p->in->max_new_nodes >= 0 && p->opened >= p->in->max_new_nodes;
-    if (np->has_limits && np->limit_nodes >= 0 &&
-        p->in->nodes_in_use + p->opened >= np->limit_nodes) {
+    if (np->has_limits && np->limit_nodes >= 0 && p->nodes_in_use + p->opened >= np->limit_nodes) {
         return ROOM_NODE_LIMIT;
     }
     if (np->has_limits && !within(s, p, t) &&

@@ -31,6 +31,9 @@ static void take_ports(struct sched *s, struct host_port **ports, uint32_t *n, u
 
 void sched_node_add(struct sched *s, struct sched_node *n, const struct sched_class *k)
 {
+    if (s->whatif != NULL) {
+        whatif_save_node(s, n);
+    }
     n->free = resources_add(s->a, &n->free, &k->cls->requests, -1);
     take_ports(s, &n->ports, &n->n_ports, &n->ports_cap, k->cls);
     sched_volume_add(s, &n->volumes, k->volume);
@@ -308,7 +311,8 @@ static enum sched_step try_host(struct sched *s, const struct sched_open *c,
                                 const struct sched_class *k, const struct sched_ask *ask,
                                 struct sched_trial *t)
 {
-    uint32_t host = c->index == SCHED_NO_CLAIM ? SCHED_NO_CLAIM : s->n_nodes + c->index;
+    uint32_t host =
+        c->index == SCHED_NO_CLAIM ? SCHED_NO_CLAIM : s->n_nodes + s->n_closed + c->index;
     t->broken = sched_topo_host(s, k->topo, &ask->level, host, c->pool);
     if (t->broken == NULL) {
         return STEP_TAKEN;
@@ -364,7 +368,7 @@ enum sched_step sched_claim_try(struct sched *s, const struct sched_open *c,
 }
 
 void sched_claim_add(struct sched *s, struct sched_open *c, const struct sched_class *k,
-                     const struct sched_trial *t, const struct pod *pod)
+                     const struct sched_trial *t, struct sched_taken taken)
 {
     c->reqs = t->reqs;
     c->offer = t->offer;
@@ -374,7 +378,9 @@ void sched_claim_add(struct sched *s, struct sched_open *c, const struct sched_c
         sched_limit_touch(c);
     }
     ARENA_GROW(s->a, c->pods, c->n_pods, c->pods_cap);
-    c->pods[c->n_pods++] = pod;
+    ARENA_GROW(s->a, c->taken, c->n_pods, c->taken_cap);
+    c->taken[c->n_pods] = taken;
+    c->pods[c->n_pods++] = s->pods[taken.pod];
     take_ports(s, &c->ports, &c->n_ports, &c->ports_cap, k->cls);
     sched_volume_add(s, &c->volumes, k->volume);
     sched_topo_on_claim(s, k->topo, c);

@@ -499,15 +499,17 @@ static struct topo_class *class_new(struct sched *s, const struct owner *o, cons
 }
 
 /* With Respect a preference counts like a requirement until it is given up. */
-static void want(const struct sched *s, struct topo_class *k)
+void sched_topo_want(const struct sched *s, const struct topo_class *k, int times)
 {
     bool soft_too = s->opt.preference == PREFERENCE_RESPECT;
-    for (uint32_t i = 0; i < k->n_uses; i++) {
-        k->uses[i].g->wanted += soft_too || k->uses[i].soft == TOPO_HARD;
+    for (uint32_t i = 0; k != NULL && i < k->n_uses; i++) {
+        if (soft_too || k->uses[i].soft == TOPO_HARD) {
+            k->uses[i].g->wanted += (uint32_t)times;
+        }
     }
 }
 
-const struct topo_class *sched_topo_class(struct sched *s, const struct pod *p)
+const struct topo_class *sched_topo_class(struct sched *s, const struct pod *p, bool bound)
 {
     if (!s->topo.on) {
         return NULL;
@@ -525,8 +527,10 @@ const struct topo_class *sched_topo_class(struct sched *s, const struct pod *p)
     if (e->value == NULL) {
         e->value = class_new(s, o, m, share);
     }
-    want(s, e->value);
-    if (share != NULL) {
+    if (!bound) {
+        sched_topo_want(s, e->value, 1);
+    }
+    if (share != NULL && !bound) {
         share->replicas++;
     }
     return e->value;
@@ -536,21 +540,21 @@ void sched_topo_begin(struct sched *s)
 {
     const struct snapshot *snap = s->snap;
     bool any = s->topo.shares = shares(s);
-    for (uint32_t i = 0; !any && i < snap->n_pods; i++) {
-        any = has_rules(snap->pods[i]->cls);
+    for (uint32_t i = 0; !any && i < s->n_pods; i++) {
+        any = has_rules(s->pods[i]->cls);
     }
     for (uint32_t i = 0; !any && i < snap->n_bound; i++) {
         any = snap->bound[i].pod->cls->anti_affinity.n > 0;
     }
-    s->topo.on = any && snap->n_pods > 0;
+    s->topo.on = any && s->n_pods > 0;
     if (!s->topo.on) {
         return;
     }
     s->topo.table = ARENA_NEW(s->a, struct topo_table);
     s->topo.table->text.a = s->a;
-    for (uint32_t i = 0; i < snap->n_pods; i++) {
-        (void)owner_of(s, snap->pods[i]);
-        (void)share_of(s, snap->pods[i]);
+    for (uint32_t i = 0; i < s->n_pods; i++) {
+        (void)owner_of(s, s->pods[i]);
+        (void)share_of(s, s->pods[i]);
     }
     for (uint32_t i = 0; i < snap->n_bound; i++) {
         if (snap->bound[i].pod->cls->anti_affinity.n > 0 && pod_active(snap->bound[i].pod)) {
@@ -591,7 +595,7 @@ static struct topo_domain *domain(struct sched *s, struct topo_group *g, sym val
     if (lo < g->n_domains && g->domains[lo].value == value) {
         return &g->domains[lo];
     }
-    ARENA_GROW(s->a, g->domains, g->n_domains, g->cap_domains);
+    ARENA_GROW(s->keep, g->domains, g->n_domains, g->cap_domains);
     memmove(&g->domains[lo + 1], &g->domains[lo], (g->n_domains - lo) * sizeof(*g->domains));
     g->n_domains++;
     g->domains[lo] = (struct topo_domain){value, 0};
@@ -612,17 +616,35 @@ static void counted(struct topo_group *g, uint32_t now)
 
 void sched_topo_bump(struct sched *s, struct topo_group *g, sym value)
 {
+    if (s->whatif != NULL) {
+        whatif_note_count(s, g, value, 1);
+    }
     counted(g, ++domain(s, g, value)->count);
+}
+
+/* The stamp goes on: what was computed from other counts is out of date. */
+void sched_topo_shift(struct sched *s, struct topo_group *g, uint32_t at, int delta)
+{
+    if (!g->host) {
+        domain(s, g, at)->count += (uint32_t)delta;
+    } else if (at != SCHED_NO_CLAIM) {
+        g->hosts[at] += (uint32_t)delta;
+    }
+    g->total += (uint64_t)delta;
+    g->stamp++;
 }
 
 void sched_topo_bump_host(struct sched *s, struct topo_group *g, uint32_t host)
 {
+    if (s->whatif != NULL) {
+        whatif_note_count(s, g, host, 1);
+    }
     if (host >= g->cap_hosts) {
         uint32_t cap = g->cap_hosts ? g->cap_hosts * 2 : 64;
         while (host >= cap) {
             cap *= 2;
         }
-        uint32_t *hosts = ARENA_NEW_N(s->a, uint32_t, cap);
+        uint32_t *hosts = ARENA_NEW_N(s->keep, uint32_t, cap);
         if (g->cap_hosts > 0) {
             memcpy(hosts, g->hosts, g->cap_hosts * sizeof(*hosts));
         }
@@ -674,6 +696,34 @@ void sched_topo_count_on(struct sched *s, struct topo_group *g, const struct sna
     bool anti = g->kind == TOPO_ANTI || g->kind == TOPO_INVERSE;
     for (uint32_t i = 0; r != NULL && !r->complement && (r->n == 1 || anti) && i < r->n; i++) {
         sched_topo_bump(s, g, r->values[i]);
+    }
+}
+
+static void take_off(struct sched *s, struct topo_group *g, uint32_t at)
+{
+    if (s->whatif != NULL) {
+        whatif_note_count(s, g, at, -1);
+    }
+    sched_topo_shift(s, g, at, -1);
+}
+
+void sched_topo_off_node(struct sched *s, const struct topo_class *k, const struct snapshot_node *n)
+{
+    uint32_t host = s->host_of[n - s->snap->nodes];
+    for (uint32_t i = 0; k != NULL && i < k->n_counted; i++) {
+        struct topo_group *g = k->counted[i];
+        const struct req *r = reqset_get(&n->labels, g->key);
+        bool anti = g->kind == TOPO_ANTI || g->kind == TOPO_INVERSE;
+        if (g->kind == TOPO_SPREAD && !sched_topo_includes(s, g, n)) {
+            continue;
+        }
+        if (g->host) {
+            take_off(s, g, host);
+            continue;
+        }
+        for (uint32_t v = 0; r != NULL && !r->complement && (r->n == 1 || anti) && v < r->n; v++) {
+            take_off(s, g, r->values[v]);
+        }
     }
 }
 

@@ -113,8 +113,16 @@ struct sched_trial;
 void sched_topo_begin(struct sched *s);
 /* Counts a few more of what is bound, after every class has been asked for; true at the end. */
 bool sched_topo_count(struct sched *s);
-/* What concerns the pod; equal pods get the same pointer. NULL if nothing does. */
-const struct topo_class *sched_topo_class(struct sched *s, const struct pod *p);
+/* What concerns the pod, which may be among the bound ones too; equal pods get the same pointer.
+ * NULL if nothing does. */
+const struct topo_class *sched_topo_class(struct sched *s, const struct pod *p, bool bound);
+/* Pods of the class are to be placed (times 1), or are no more (-1). */
+void sched_topo_want(const struct sched *s, const struct topo_class *k, int times);
+/* A pod of the class leaves the node. */
+void sched_topo_off_node(struct sched *s, const struct topo_class *k,
+                         const struct snapshot_node *n);
+/* Changes the count of a domain, or of a host number where the group is about hosts. */
+void sched_topo_shift(struct sched *s, struct topo_group *g, uint32_t at, int delta);
 bool sched_topo_in_force(const struct topo_use *u, const struct topo_level *l);
 void sched_topo_add_domain(struct sched *s, struct topo_group *g, sym value);
 void sched_topo_bump(struct sched *s, struct topo_group *g, sym value);

@@ -105,8 +105,8 @@ void sched_volume_begin(struct sched *s)
 {
     bool any = false;
     uint32_t cap = 0;
-    for (uint32_t i = 0; i < s->snap->n_pods && !any; i++) {
-        any = s->snap->pods[i]->n_volumes > 0;
+    for (uint32_t i = 0; i < s->n_pods && !any; i++) {
+        any = s->pods[i]->n_volumes > 0;
     }
     if (!any) {
         return;
@@ -289,9 +289,9 @@ static const int64_t *limits_of(struct sched *s, const struct sched_pool *p, con
             return l->limit;
         }
     }
-    struct type_limits *l = ARENA_NEW(s->a, struct type_limits);
+    struct type_limits *l = ARENA_NEW(s->keep, struct type_limits);
     *l = (struct type_limits){p, driver, NULL, s->volume->limits};
-    l->limit = ARENA_NEW_N(s->a, int64_t, catalog_n_types(p->tm.catalog));
+    l->limit = ARENA_NEW_N(s->keep, int64_t, catalog_n_types(p->tm.catalog));
     learn_limits(s, l);
     s->volume->limits = l;
     return l->limit;

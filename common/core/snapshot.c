@@ -77,16 +77,8 @@ struct queued {
     bool first; /* the last decision did not get to it */
 };
 
-static int cmp_pod(const void *x, const void *y)
+static int cmp_size(const struct pod *a, const struct pod *b)
 {
-    const struct queued *qa = x, *qb = y;
-    const struct pod *a = qa->pod, *b = qb->pod;
-    if (a->cls->priority != b->cls->priority) {
-        return a->cls->priority > b->cls->priority ? -1 : 1;
-    }
-    if (qa->first != qb->first) {
-        return qa->first ? -1 : 1;
-    }
     const int64_t *ra = a->cls->requests.v, *rb = b->cls->requests.v;
     int c = cmp_i64(rb[RES_CPU], ra[RES_CPU]);
     c = c != 0 ? c : cmp_i64(rb[RES_MEMORY], ra[RES_MEMORY]);
@@ -94,6 +86,23 @@ static int cmp_pod(const void *x, const void *y)
     c = c != 0 ? c : str_cmp(a->m.uid, b->m.uid);
     c = c != 0 ? c : str_cmp(a->m.ns, b->m.ns);
     return c != 0 ? c : str_cmp(a->m.name, b->m.name);
+}
+
+int snapshot_pod_cmp(const struct pod *a, const struct pod *b)
+{
+    if (a->cls->priority != b->cls->priority) {
+        return a->cls->priority > b->cls->priority ? -1 : 1;
+    }
+    return cmp_size(a, b);
+}
+
+static int cmp_pod(const void *x, const void *y)
+{
+    const struct queued *a = x, *b = y;
+    if (a->pod->cls->priority == b->pod->cls->priority && a->first != b->first) {
+        return a->first ? -1 : 1;
+    }
+    return snapshot_pod_cmp(a->pod, b->pod);
 }
 
 /* A sorted copy of an array of pointers. */

@@ -171,6 +171,8 @@ struct snapshot {
 
 void snapshot_build(struct arena *a, const struct snapshot_in *in, struct snapshot *ret);
 
+/* The order in which pods are placed: by priority, then size, age and name. */
+int snapshot_pod_cmp(const struct pod *a, const struct pod *b);
 /* The node or claim of that name, or NULL. */
 const struct snapshot_node *snapshot_find(const struct snapshot *s, const char *name);
 /* NULL if it is not there. */

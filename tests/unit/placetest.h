@@ -175,18 +175,9 @@ static inline void w_objects(struct world *w, const json_t *list)
 
 #define W_OBJECTS(k, T) (const struct T *const *)w->objects[k]
 
-static inline void w_build(struct world *w, const char *text)
+static inline void w_lists(struct world *w)
 {
-    memset(w, 0, sizeof(*w));
-    AUTO_JSON json_t *o = w_parse(text);
-    w->f = fix_new();
-    w->d = decoder_new(w->f->syms);
     struct snapshot_in *in = &w->f->in;
-    w_pools(w, json_object_get(o, "pools"));
-    w_nodes(w, json_object_get(o, "nodes"));
-    w_pods(w, json_object_get(o, "bound"), true);
-    w_pods(w, json_object_get(o, "pods"), false);
-    w_objects(w, json_object_get(o, "objects"));
     in->bound = w->bound;
     in->namespaces = W_OBJECTS(0, namespace);
     in->n_namespaces = w->n_objects[0];
@@ -198,6 +189,20 @@ static inline void w_build(struct world *w, const char *text)
     in->n_storage_classes = w->n_objects[3];
     in->csi_nodes = W_OBJECTS(4, csi_node);
     in->n_csi_nodes = w->n_objects[4];
+}
+
+static inline void w_build(struct world *w, const char *text)
+{
+    memset(w, 0, sizeof(*w));
+    AUTO_JSON json_t *o = w_parse(text);
+    w->f = fix_new();
+    w->d = decoder_new(w->f->syms);
+    w_pools(w, json_object_get(o, "pools"));
+    w_nodes(w, json_object_get(o, "nodes"));
+    w_pods(w, json_object_get(o, "bound"), true);
+    w_pods(w, json_object_get(o, "pods"), false);
+    w_objects(w, json_object_get(o, "objects"));
+    w_lists(w);
 }
 
 static inline void w_done(struct world *w)
