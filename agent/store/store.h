@@ -108,8 +108,10 @@ bool store_ours(const struct class_ref *ref);
 bool store_leaving(const struct store *s, const struct node *n);
 
 /* The pod is to be planned elsewhere because its node leaves: it is evicted and comes back. One
- * that must not be disrupted stays where it is until it may, so it gets no place before; unless its
- * machine is taken away (notice.h), or its termination deadline is at most STORE_LEAD_NS off. */
+ * that must not be disrupted, or whose PodDisruptionBudgets never let it go, stays where it is
+ * until it may, so it gets no place before (Karpenter also leaves out those that a budget holds for
+ * the moment: their places would come and go); unless its machine is taken away (notice.h), or its
+ * termination deadline is at most STORE_LEAD_NS off. */
 #define STORE_LEAD_NS (10 * NS_PER_MIN)
 bool store_must_move(const struct store *s, const struct pod *p, const struct node *n);
 

@@ -91,7 +91,8 @@ bool store_must_move(const struct store *s, const struct pod *p, const struct no
     if (!pod_reschedulable(p) || !store_leaving(s, n)) {
         return false;
     }
-    bool stays = pod_active(p) && pod_do_not_disrupt(p, clock_wall(s->rt->clock));
+    bool stays = pod_active(p) &&
+                 (pod_do_not_disrupt(p, clock_wall(s->rt->clock)) || store_held_for_ever(s, p));
     return !stays || ends_soon(s, n);
 }
 

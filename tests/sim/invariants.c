@@ -235,11 +235,25 @@ static void check_replaced(struct sim_watchdog *w, const json_t *claim)
     }
 }
 
+/* False only if the cloud knows it and it is down. */
+static bool instance_lives(const struct sim_watchdog *w, const json_t *claim)
+{
+    const char *id = jsonx_str_or(claim, "status.providerID", "");
+    for (size_t i = 0; i < simec2_n_instances(w->run->ec2); i++) {
+        const struct simec2_instance *inst = simec2_instance_at(w->run->ec2, i);
+        if (str_eq(inst->provider_id, id)) {
+            return inst->state == SIMEC2_PENDING || inst->state == SIMEC2_RUNNING;
+        }
+    }
+    return true;
+}
+
 static void check_removal(struct sim_watchdog *w, const json_t *claim)
 {
     const char *node = jsonx_str(claim, "status.nodeName");
     const json_t *o = node ? sim_api_get(api_of(w), SIM_NODE, NULL, node) : NULL;
-    if (!voluntary(claim)) {
+    /* What is gone or going already is no decision of the agent's. */
+    if (!voluntary(claim) || (o && is_going(o)) || !instance_lives(w, claim)) {
         return;
     }
     if (says_no(claim) || says_no(o)) {
