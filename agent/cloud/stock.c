@@ -134,8 +134,8 @@ void stock_mark(struct cloud *c, enum capacity_type ct, const char *type, const 
     }
 }
 
-void cloud_stockout_mark(struct cloud *c, enum capacity_type ct, const char *type,
-                         const char *zone, const char *code)
+void cloud_stockout_mark(struct cloud *c, enum capacity_type ct, const char *type, const char *zone,
+                         const char *code)
 {
     stock_mark(c, ct, type, zone, code);
 }
