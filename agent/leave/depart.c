@@ -155,8 +155,8 @@ static enum queue_verdict handle(void *ctx, const char *key)
     if (!gate_open(d->rt->gate)) {
         return end(d, key, false);
     }
-    if (deadline_step(d, nc, o, &ret) || (is_marked(nc) && mark_step(d, nc, o, &ret)) ||
-        delete_step(d, nc, &ret) || mark_step(d, nc, o, &ret)) {
+    if ((is_marked(nc) && mark_step(d, nc, o, &ret)) || delete_step(d, nc, &ret) ||
+        deadline_step(d, nc, o, &ret) || mark_step(d, nc, o, &ret)) {
         return ret;
     }
     return end(d, key, true);

@@ -2,10 +2,11 @@
  * depart.h - a NodeClaim must go, whatever budgets say: its machine is taken away, or its time is
  * up.
  *
- *   deadline  with `now`: annotation karpenter.sh/nodeclaim-termination-timestamp = now, so that
- *             nothing waits for pods (as Karpenter for unhealthy instances)
  *   delete    the claim, with its UID as precondition: from here on termination.h drains it, and
  *             its pods are planned elsewhere at the same time
+ *   deadline  with `now`: annotation karpenter.sh/nodeclaim-termination-timestamp = now, so that
+ *             nothing waits for pods (as Karpenter for unhealthy instances; it does so first, which
+ *             leaves a live claim with a deadline in the past if the deletion never comes)
  *   mark      with `mark`: condition DisruptionReason=True with that reason. It is what says after
  *             a restart that the machine ends by itself (notice_mark_ends_soon), so that pods which
  *             cannot be evicted get a new place as well (store_must_move)
