@@ -579,7 +579,9 @@ void command_start(struct commands *all, const struct command_spec *spec)
     c->end = spec->end;
     c->ctx = spec->ctx;
     c->orders = NEW_N(struct order *, spec->n_in);
-    memcpy(c->orders, spec->in, spec->n_in * sizeof(struct order *));
+    for (uint32_t i = 0; i < spec->n_in; i++) {
+        c->orders[i] = spec->in[i];
+    }
     take_pods(c, spec);
     for (uint32_t i = 0; i < c->n; i++) {
         const struct snapshot_node *n = spec->out[i];

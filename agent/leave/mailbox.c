@@ -131,7 +131,9 @@ static void drop_receipts(struct mailbox *m, size_t n)
         free(m->receipts[i]);
     }
     m->n_receipts -= n;
-    memmove(m->receipts, m->receipts + n, m->n_receipts * sizeof(*m->receipts));
+    if (m->n_receipts > 0) {
+        memmove(m->receipts, m->receipts + n, m->n_receipts * sizeof(*m->receipts));
+    }
 }
 
 static void delete_some(struct slot *s)
