@@ -24,10 +24,10 @@ const char *consolidate_kind_name(enum step_kind k)
 /* ---- who may go --------------------------------------------------------------------------------
  */
 
-static int cmp_cand(const void *x, const void *y)
+static int cmp_node(const void *x, const void *y)
 {
-    const struct snapshot_node *a = ((const struct cand *)x)->node;
-    const struct snapshot_node *b = ((const struct cand *)y)->node;
+    const struct snapshot_node *a = *(const struct snapshot_node *const *)x;
+    const struct snapshot_node *b = *(const struct snapshot_node *const *)y;
     int c = str_cmp(a->pool->np->m.name, b->pool->np->m.name);
     c = c != 0 ? c : str_cmp(a->name, b->name);
     return c != 0 ? c : str_cmp(a->claim->m.name, b->claim->m.name);
@@ -95,18 +95,21 @@ static void price(struct consolidate *c, struct cand *x)
 static void begin_cands(struct consolidate *c)
 {
     const struct snapshot *s = c->snap;
-    c->cands = ARENA_NEW_N(c->a, struct cand, s->n_nodes);
-    c->of_node = ARENA_NEW_N(c->a, struct cand *, s->n_nodes);
+    const struct snapshot_node **nodes =
+        ARENA_NEW_N(c->a, const struct snapshot_node *, s->n_nodes);
     for (uint32_t i = 0; i < s->n_nodes; i++) {
         if (told(c, &s->nodes[i])) {
-            c->cands[c->n_cands++] = (struct cand){.node = &s->nodes[i], .step = NO_STEP};
+            nodes[c->n_cands++] = &s->nodes[i];
         }
     }
     if (c->n_cands > 1) {
-        qsort(c->cands, c->n_cands, sizeof(*c->cands), cmp_cand);
+        qsort(nodes, c->n_cands, sizeof(*nodes), cmp_node);
     }
+    c->cands = ARENA_NEW_N(c->a, struct cand, c->n_cands);
+    c->of_node = ARENA_NEW_N(c->a, struct cand *, s->n_nodes);
     for (uint32_t i = 0; i < c->n_cands; i++) {
         struct cand *x = &c->cands[i];
+        *x = (struct cand){.node = nodes[i], .step = NO_STEP};
         c->of_node[x->node - s->nodes] = x;
         judge(c, x);
         price(c, x);
@@ -250,14 +253,14 @@ static int cmp_by_price(const void *x, const void *y)
     const struct cand *a = *(const struct cand *const *)x, *b = *(const struct cand *const *)y;
     int c = cmp_ratio(a->price > 0 ? a->price : 0, a->disruption, b->price > 0 ? b->price : 0,
                       b->disruption);
-    return c != 0 ? c : cmp_cand(a, b);
+    return c != 0 ? c : a < b ? -1 : a > b; /* one array: by pool, then name */
 }
 
 static int cmp_by_potential(const void *x, const void *y)
 {
     const struct cand *a = *(const struct cand *const *)x, *b = *(const struct cand *const *)y;
     int c = cmp_ratio(a->potential, a->disruption, b->potential, b->disruption);
-    return c != 0 ? c : cmp_cand(a, b);
+    return c != 0 ? c : a < b ? -1 : a > b; /* one array: by pool, then name */
 }
 
 static int cmp_drifted(const void *x, const void *y)
@@ -269,7 +272,7 @@ static int cmp_drifted(const void *x, const void *y)
     if (a->drift.since_ns != b->drift.since_ns) {
         return a->drift.since_ns < b->drift.since_ns ? -1 : 1;
     }
-    return cmp_cand(a, b);
+    return a < b ? -1 : a > b;
 }
 
 /* Nodes that stay for sure are filled first, then candidates, the best to keep first; drifted and
@@ -353,8 +356,8 @@ static void begin_search(struct consolidate *c)
     c->drifted = ARENA_NEW_N(c->a, struct cand *, c->n_cands);
     for (uint32_t i = 0; i < c->n_cands; i++) {
         struct cand *x = &c->cands[i];
+        x->potential = x->candidate ? price_potential(c, x) : 0;
         if (x->candidate && x->reason == DISRUPT_UNDERUTILIZED) {
-            x->potential = price_potential(c, x);
             c->ratio[c->n_ratio++] = x;
             if (x->potential > 0) {
                 c->sets[c->n_sets++] = x;
@@ -390,12 +393,20 @@ static const enum phase orders[][14] = {
     {PHASE_SETTLE, PHASE_EMPTY, PHASE_DRIFT, PHASE_HIDE, PHASE_ALONE, PHASE_SEED, REST},
     {PHASE_SETTLE, PHASE_EMPTY, PHASE_DRIFT, PHASE_HIDE, PHASE_ALONE, PHASE_SEED, PHASE_REPLACE,
      REST},
+    {PHASE_SETTLE, PHASE_REPLAY},
 };
 #undef REST
+#define REPLAY (ARRAY_LEN(orders) - 1)
 
 static uint64_t spent(const struct consolidate *c)
 {
     return c->units + c->s->result.work_units;
+}
+
+static size_t peak(const struct consolidate *c)
+{
+    size_t now = whatif_held_bytes(c->s);
+    return now > c->peak_bytes ? now : c->peak_bytes;
 }
 
 static void next_phase(struct consolidate *c)
@@ -432,31 +443,48 @@ static void compare(struct consolidate *c)
     }
 }
 
-static void begin_again(struct consolidate *c)
+/* A picture of its own for what comes now: another search, or the replay. */
+static void begin_picture(struct consolidate *c, uint32_t try)
 {
-    c->found = NULL;
-    c->n_found = c->cap_found = 0;
-    memcpy(c->cands, c->fresh, c->n_cands * sizeof(*c->cands));
-    memset(c->g.failed, 0, c->n_kinds * sizeof(*c->g.failed));
-    whatif_end(c->s);
     c->units = spent(c);
+    c->peak_bytes = peak(c);
+    whatif_end(c->s);
     c->s = whatif_begin(c->a, c->snap, &c->opt.sched, c->moving, c->n_moving);
-    c->try++;
+    c->try = try;
     c->step = 0;
     c->phase = PHASE_SETTLE;
 }
 
-static void finish(struct consolidate *c)
+static void begin_again(struct consolidate *c)
+{
+    c->found = NULL;
+    c->n_found = c->cap_found = 0;
+    if (c->n_cands > 0) {
+        memcpy(c->cands, c->fresh, c->n_cands * sizeof(*c->cands));
+    }
+    memset(c->g.failed, 0, c->n_kinds * sizeof(*c->g.failed));
+    begin_picture(c, c->try + 1);
+}
+
+static void begin_replay(struct consolidate *c)
 {
     c->found = c->best.found;
     c->n_found = c->best.n_found;
     if (c->n_cands > 0) {
         memcpy(c->cands, c->best.cands, c->n_cands * sizeof(*c->cands));
     }
+    replay_begin(c);
+    begin_picture(c, REPLAY);
+}
+
+static void finish(struct consolidate *c)
+{
     c->result.work_units = spent(c);
-    replay(c);
-    verdict_all(c);
+    c->result.peak_bytes = peak(c);
     whatif_end(c->s);
+    c->s = NULL;
+    replay_take(c);
+    verdict_all(c);
     c->phase = PHASE_DONE;
 }
 
@@ -464,7 +492,7 @@ static void finish(struct consolidate *c)
 static bool enough(const struct consolidate *c)
 {
     int64_t most = price_most(c);
-    return c->try + 1 >= ARRAY_LEN(orders) || c->n_ratio < 2 || c->result.truncated ||
+    return c->try + 1 >= REPLAY || c->n_ratio < 2 || c->result.truncated ||
            c->best.saving >= most - most / 20;
 }
 
@@ -493,10 +521,23 @@ static bool search(struct consolidate *c)
         return false;
     case PHASE_SETTLE:
     case PHASE_END:
+    case PHASE_REPLAY:
     case PHASE_DONE:
         break;
     }
     return false;
+}
+
+static void play(struct consolidate *c)
+{
+    if (replay_step(c)) {
+        return;
+    }
+    if (replay_again(c)) {
+        begin_picture(c, REPLAY);
+    } else {
+        finish(c);
+    }
 }
 
 /* Work units are over: the search ends with what it has. */
@@ -514,7 +555,7 @@ static bool settle(struct consolidate *c, uint64_t units)
     if (!whatif_settle(c->s, units)) {
         return false;
     }
-    if (c->try == 0) {
+    if (c->ranks == NULL) {
         begin_search(c);
     }
     whatif_start(c->s, c->ranks);
@@ -522,28 +563,38 @@ static bool settle(struct consolidate *c, uint64_t units)
     return true;
 }
 
+/* One thing; false: the units were not enough for it. */
+static bool advance(struct consolidate *c, uint64_t units)
+{
+    bool over = c->opt.max_units != 0 && spent(c) >= c->opt.max_units;
+    if (c->phase == PHASE_SETTLE) {
+        return settle(c, units);
+    }
+    if (c->phase == PHASE_REPLAY) {
+        play(c);
+    } else if (c->phase == PHASE_END) {
+        compare(c);
+        if (enough(c)) {
+            begin_replay(c);
+        } else {
+            begin_again(c);
+        }
+    } else if (over || arena_over(c->a)) {
+        truncate_search(c);
+    } else if (!search(c)) {
+        next_phase(c);
+    }
+    return true;
+}
+
 bool consolidate_step(struct consolidate *c, uint64_t units)
 {
     while (c->phase != PHASE_DONE && units > 0) {
         uint64_t before = spent(c);
-        bool over = (c->opt.max_units != 0 && before >= c->opt.max_units) || arena_over(c->a);
-        if (c->phase == PHASE_SETTLE) {
-            if (!settle(c, units)) {
-                return false;
-            }
-        } else if (c->phase == PHASE_END) {
-            compare(c);
-            if (enough(c)) {
-                finish(c);
-            } else {
-                begin_again(c);
-            }
-        } else if (over) {
-            truncate_search(c);
-        } else if (!search(c)) {
-            next_phase(c);
+        if (!advance(c, units)) {
+            return false;
         }
-        uint64_t used = spent(c) - before + 1;
+        uint64_t used = c->phase != PHASE_DONE ? spent(c) - before + 1 : 1;
         units -= used < units ? used : units;
     }
     return c->phase == PHASE_DONE;
@@ -562,7 +613,8 @@ const struct consolidate_result *consolidate_result(struct consolidate *c)
 
 void consolidate_end(struct consolidate *c)
 {
-    if (c != NULL) {
+    if (c != NULL && c->s != NULL) {
         whatif_end(c->s);
+        c->s = NULL;
     }
 }

@@ -29,7 +29,7 @@
  *
  * Order: steps are searched by money saved per unit of disruption (candidate.h). Sets: first each
  * node by itself (delete, else replace), then sets grown node by node around each seed into common
- * new nodes; the better way is taken. Search is bounded by work units: one unit is one pod class
+ * new nodes, of at most a hundred; the better way is taken. Search is bounded by work units: one unit is one pod class
  * tried against one place (sched.h) or one candidate looked at.
  *
  * Budgets do not shorten the plan: steps carry what holds them back now. But no step takes more
@@ -165,9 +165,10 @@ struct consolidate_result {
     int64_t saving_pusd_h;
     uint32_t nodes_out, nodes_in, pods_moved;
     uint64_t work_units;
-    bool truncated;  /* work units ran out: what was found is good, there may be more */
-    bool cut_short;  /* max_steps */
-    char digest[65]; /* see plan.h */
+    size_t peak_bytes; /* of work space beside the arena, which is given back */
+    bool truncated;    /* work units ran out: what was found is good, there may be more */
+    bool cut_short;    /* max_steps */
+    char digest[65];   /* see plan.h */
 };
 
 struct consolidate;

@@ -16,6 +16,8 @@
 
 /* New claims of one set, and sets around one seed that fail before the next seed is taken. */
 #define CONSOLIDATE_MAX_NEW 4
+/* Nodes of one set: a step that moves more at once is no step. (Karpenter stops at 101.) */
+#define CONSOLIDATE_MAX_SET 100
 #define CONSOLIDATE_MAX_MISSES 64
 /* Proportions of cpu and memory for which a lower bound of prices is known. */
 #define CONSOLIDATE_MIXES 8
@@ -99,6 +101,7 @@ enum phase {
     PHASE_REPLACE,
     PHASE_STAYS, /* why nodes that got pods stay */
     PHASE_END,
+    PHASE_REPLAY,
     PHASE_DONE
 };
 
@@ -167,6 +170,12 @@ struct consolidate {
     struct growth g;
     struct found *found;
     uint32_t n_found, cap_found;
+    struct {
+        const struct found **order;
+        uint32_t ok; /* so many of them hold */
+        bool as_found;
+    } replay;
+    size_t peak_bytes;
     uint64_t units; /* beside those of s */
     struct consolidate_result result;
 };
@@ -220,8 +229,14 @@ bool search_replace(struct consolidate *c);
 
 /* ---- consolidate_replay.c -------------------------------------------------------------------- */
 
-/* Puts the steps into the order of execution and leaves out those that do not hold. */
-void replay(struct consolidate *c);
+/* Puts the steps into the order of execution. */
+void replay_begin(struct consolidate *c);
+/* Plays the next step on a picture that was just started; false when all were played. */
+bool replay_step(struct consolidate *c);
+/* The first step did not hold in the order that is wanted: once more as they were found. */
+bool replay_again(struct consolidate *c);
+/* The steps that hold are the plan. */
+void replay_take(struct consolidate *c);
 
 /* ---- consolidate_verdict.c ------------------------------------------------------------------- */
 

@@ -135,6 +135,12 @@ void price_pools(struct consolidate *c)
     }
 }
 
+static int64_t bounded_mul(int64_t a, int64_t b)
+{
+    int64_t ret;
+    return __builtin_mul_overflow(a, b, &ret) ? INT64_MAX / 2 : ret;
+}
+
 int64_t price_potential(const struct consolidate *c, const struct cand *x)
 {
     int64_t sum[RES_FIXED] = {0}, least = 0;
@@ -144,13 +150,14 @@ int64_t price_potential(const struct consolidate *c, const struct cand *x)
             sum[r] += v[r];
         }
     }
-    for (size_t i = 0; i < ARRAY_LEN(c->rates); i++) {
-        int64_t cost = 0, part;
-        for (int r = 0; r < RES_FIXED; r++) {
-            bool over =
-                __builtin_mul_overflow(units((enum resource)r, sum[r]), c->rates[i][r], &part);
-            cost = over || __builtin_add_overflow(cost, part, &part) ? INT64_MAX : part;
-        }
+    for (int r = 0; r < RES_FIXED; r++) {
+        sum[r] = units((enum resource)r, sum[r]);
+        int64_t cost = bounded_mul(sum[r], c->rates[r][r]);
+        least = cost > least ? cost : least;
+    }
+    for (size_t i = RES_FIXED; i < ARRAY_LEN(c->rates); i++) {
+        int64_t cost = bounded_mul(sum[RES_CPU], c->rates[i][RES_CPU]) +
+                       bounded_mul(sum[RES_MEMORY], c->rates[i][RES_MEMORY]);
         least = cost > least ? cost : least;
     }
     return x->price_why.code == REASON_NONE ? x->price - least : 0;
@@ -162,8 +169,7 @@ int64_t price_most(const struct consolidate *c)
     for (uint32_t i = 0; i < c->n_cands; i++) {
         const struct cand *x = &c->cands[i];
         if (x->candidate && x->price != PRICE_UNKNOWN) {
-            int64_t one = price_potential(c, x);
-            ret += one > 0 ? one : 0;
+            ret += x->potential > 0 ? x->potential : 0;
         }
     }
     return ret;

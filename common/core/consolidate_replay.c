@@ -7,20 +7,15 @@
  */
 #include "consolidate_int.h"
 
-struct player {
-    struct consolidate *c;
-    struct sched *s;
-};
-
-static bool to_node(struct player *p, const struct found_move *m, struct sched_class *k,
+static bool to_node(struct consolidate *c, const struct found_move *m, struct sched_class *k,
                     struct sched_ask *ask)
 {
-    struct sched_node *n = whatif_node(p->s, m->node);
+    struct sched_node *n = whatif_node(c->s, m->node);
     bool for_good;
-    if (n == NULL || !sched_node_takes(p->s, n, k, ask, &for_good)) {
+    if (n == NULL || !sched_node_takes(c->s, n, k, ask, &for_good)) {
         return false;
     }
-    sched_node_add(p->s, n, k);
+    sched_node_add(c->s, n, k);
     return true;
 }
 
@@ -35,33 +30,33 @@ static bool holds_types(const struct sched_open *o, const struct step_in *in)
            (in->claim.offer.cts & ~o->offer.cts) == 0;
 }
 
-static bool move(struct player *p, const struct found *f, const struct found_move *m,
+static bool move(struct consolidate *c, const struct found *f, const struct found_move *m,
                  uint32_t *number)
 {
-    struct sched *s = p->s;
+    struct sched *s = c->s;
     struct sched_class *k = &s->classes[s->class_of[m->pod]];
     if (m->node == NULL) {
         return sched_put(s, f->out.in[m->claim].pool, m->pod, m->way, &number[m->claim]);
     }
     struct sched_ask *ask = sched_ask(s, k, m->way);
     sched_ask_refresh(s, k, ask);
-    return to_node(p, m, k, ask);
+    return to_node(c, m, k, ask);
 }
 
 /* The pods of one member, in the order of placing; who waits for another one comes again. */
-static bool play_member(struct player *p, const struct found *f, const struct cand *x,
+static bool play_member(struct consolidate *c, const struct found *f, const struct cand *x,
                         uint32_t *number)
 {
     const struct found_move *m = f->moves;
     uint32_t left = x->n_pods, done = 0;
-    bool *placed = ARENA_NEW_N(p->c->a, bool, x->n_pods);
+    bool *placed = ARENA_NEW_N(c->a, bool, x->n_pods);
     while (x->n_pods > 0 && m->pod != x->pods[0]) {
         m++;
     }
     for (bool progress = true; left > 0 && progress; left = x->n_pods - done) {
         progress = false;
         for (uint32_t i = 0; i < x->n_pods; i++) {
-            if (!placed[i] && move(p, f, &m[i], number)) {
+            if (!placed[i] && move(c, f, &m[i], number)) {
                 placed[i] = progress = true;
                 done++;
             }
@@ -70,20 +65,20 @@ static bool play_member(struct player *p, const struct found *f, const struct ca
     return done == x->n_pods;
 }
 
-static bool play(struct player *p, const struct found *f)
+static bool play(struct consolidate *c, const struct found *f)
 {
-    struct sched *s = p->s;
-    uint32_t *number = ARENA_NEW_N(p->c->a, uint32_t, f->out.n_in);
-    struct resources *reserve = ARENA_NEW_N(p->c->a, struct resources, f->out.n_in);
+    struct sched *s = c->s;
+    uint32_t *number = ARENA_NEW_N(c->a, uint32_t, f->out.n_in);
+    struct resources *reserve = ARENA_NEW_N(c->a, struct resources, f->out.n_in);
     const struct snapshot_node **left =
-        ARENA_NEW_N(p->c->a, const struct snapshot_node *, f->n_members);
+        ARENA_NEW_N(c->a, const struct snapshot_node *, f->n_members);
     memset(number, 0xff, f->out.n_in * sizeof(*number));
     whatif_begin_trial(s, f->out.n_in);
     for (uint32_t i = 0; i < f->n_members; i++) {
         const struct cand *x = f->members[i];
         left[i] = x->node;
         whatif_remove(s, x->node, x->pods, x->n_pods);
-        if (!play_member(p, f, x, number)) {
+        if (!play_member(c, f, x, number)) {
             return false;
         }
     }
@@ -95,20 +90,6 @@ static bool play(struct player *p, const struct found *f)
     }
     whatif_keep(s, left, f->n_members, reserve);
     return true;
-}
-
-/* How many of the steps hold in this order. */
-static uint32_t play_all(struct consolidate *c, const struct found *const *order, uint32_t n)
-{
-    struct player p = {c, whatif_begin(c->a, c->snap, &c->opt.sched, c->moving, c->n_moving)};
-    uint32_t ok = 0;
-    (void)whatif_settle(p.s, UINT64_MAX);
-    whatif_start(p.s, c->ranks);
-    while (ok < n && play(&p, order[ok])) {
-        ok++;
-    }
-    whatif_end(p.s);
-    return ok;
 }
 
 static int cmp_score(const void *x, const void *y)
@@ -148,20 +129,43 @@ static void take(struct consolidate *c, const struct found *const *order, uint32
     c->result.n_steps = n;
 }
 
-void replay(struct consolidate *c)
+void replay_begin(struct consolidate *c)
 {
-    const struct found **found = ARENA_NEW_N(c->a, const struct found *, c->n_found);
     const struct found **order = ARENA_NEW_N(c->a, const struct found *, c->n_found);
-    uint32_t n = c->n_found;
-    for (uint32_t i = 0; i < n; i++) {
-        order[i] = found[i] = &c->found[i];
+    for (uint32_t i = 0; i < c->n_found; i++) {
+        order[i] = &c->found[i];
     }
-    if (n > 1) {
-        qsort(order, n, sizeof(*order), cmp_score);
+    if (c->n_found > 1) {
+        qsort(order, c->n_found, sizeof(*order), cmp_score);
     }
-    if (play_all(c, order, n) < n) {
-        n = play_all(c, found, n);
-        order = found;
+    c->replay.order = order;
+    c->replay.ok = 0;
+}
+
+bool replay_again(struct consolidate *c)
+{
+    if (c->replay.ok == c->n_found || c->replay.as_found) {
+        return false;
     }
-    take(c, order, n);
+    for (uint32_t i = 0; i < c->n_found; i++) {
+        c->replay.order[i] = &c->found[i];
+    }
+    c->replay.as_found = true;
+    c->replay.ok = 0;
+    return true;
+}
+
+bool replay_step(struct consolidate *c)
+{
+    if (c->replay.ok < c->n_found && play(c, c->replay.order[c->replay.ok])) {
+        c->replay.ok++;
+        c->units++;
+        return true;
+    }
+    return false;
+}
+
+void replay_take(struct consolidate *c)
+{
+    take(c, c->replay.order, c->replay.ok);
 }

@@ -354,7 +354,8 @@ static void shrink(struct growth *g, uint32_t n)
 bool search_grow(struct consolidate *c)
 {
     struct growth *g = &c->g;
-    while (g->at < c->n_sets && g->misses < CONSOLIDATE_MAX_MISSES) {
+    while (g->at < c->n_sets && g->misses < CONSOLIDATE_MAX_MISSES &&
+           g->n < CONSOLIDATE_MAX_SET) {
         struct cand *x = c->sets[g->at++];
         if (!free_to_go(x) || g->refused[x->kind] == g->max_new || x->in_set == g->serial ||
             whatif_touched(c->s, x->node) || too_many(c, x)) {

@@ -213,6 +213,7 @@ struct sched {
     const struct pod *const *pods; /* to be placed: the snapshot's, then those that may move */
     uint32_t n_pods;
     struct whatif *whatif; /* NULL in an ordinary pass, and while it places pending pods */
+    struct whatif *space;  /* the same, but from the start */
     const struct symtab *syms;
     struct sched_options opt;
     struct sched_class *classes;

@@ -18,7 +18,7 @@ struct whatif_entry {
 };
 
 struct whatif {
-    struct arena work;
+    struct arena keep, work;
     uint64_t *gone; /* positions that take nothing */
     uint32_t n_words;
     uint32_t *position; /* per node of the snapshot, SCHED_NO_CLAIM: no target */
@@ -243,10 +243,15 @@ struct sched *whatif_begin(struct arena *a, const struct snapshot *snap,
                            const struct sched_options *o, const struct pod *const *moving,
                            uint32_t n_moving)
 {
+    struct whatif *w = ARENA_NEW(a, struct whatif);
     struct sched_options opt = *o;
     opt.max_units = 0;
     opt.record_reasons = false;
-    return sched_begin_moving(a, snap, &opt, moving, n_moving);
+    arena_init(&w->keep, WORK_CHUNK, SIZE_MAX);
+    arena_init(&w->work, WORK_CHUNK, SIZE_MAX);
+    struct sched *s = sched_begin_moving(&w->keep, snap, &opt, moving, n_moving);
+    s->space = w;
+    return s;
 }
 
 bool whatif_settle(struct sched *s, uint64_t units)
@@ -333,11 +338,10 @@ static void close_pending(struct sched *s)
 
 void whatif_start(struct sched *s, const uint32_t *ranks)
 {
-    struct whatif *w = ARENA_NEW(s->keep, struct whatif);
+    struct whatif *w = s->space;
     w->n_words = (s->n_nodes + 63) / 64;
     w->gone = ARENA_NEW_N(s->keep, uint64_t, w->n_words);
     w->epoch = w->mark = w->trial = 1;
-    arena_init(&w->work, WORK_CHUNK, SIZE_MAX);
     s->whatif = w;
     close_pending(s);
     order_nodes(s, ranks);
@@ -350,11 +354,16 @@ void whatif_start(struct sched *s, const uint32_t *ranks)
 
 void whatif_end(struct sched *s)
 {
-    if (s != NULL && s->whatif != NULL) {
-        arena_done(&s->whatif->work);
-        s->a = s->keep;
-        s->whatif = NULL;
+    if (s != NULL) {
+        struct whatif *w = s->space; /* s lies in what it keeps */
+        arena_done(&w->work);
+        arena_done(&w->keep);
     }
+}
+
+size_t whatif_held_bytes(const struct sched *s)
+{
+    return arena_held_bytes(&s->space->keep) + arena_held_bytes(&s->space->work);
 }
 
 void whatif_hide(struct sched *s, const struct snapshot_node *n, bool hidden)

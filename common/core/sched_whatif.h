@@ -34,7 +34,8 @@ struct whatif_mark {
     struct sched_pool *pools_was;
 };
 
-/* moving: pods bound to nodes that may leave; their numbers follow those of the snapshot's. */
+/* moving: pods bound to nodes that may leave; their numbers follow those of the snapshot's. Only a
+ * little lies in the arena, the rest in memory that whatif_end gives back. */
 struct sched *whatif_begin(struct arena *a, const struct snapshot *snap,
                            const struct sched_options *o, const struct pod *const *moving,
                            uint32_t n_moving);
@@ -43,8 +44,9 @@ bool whatif_settle(struct sched *s, uint64_t units);
 /* No trial before this. ranks: per node of the snapshot, lower ones are filled first; equal ones by
  * name. Nodes that are not initialized take nothing. */
 void whatif_start(struct sched *s, const uint32_t *ranks);
-/* Gives the work space back; s is of no more use for trials. NULL is fine. */
+/* Gives everything back; results that are to stay were put into another arena. NULL is fine. */
 void whatif_end(struct sched *s);
+size_t whatif_held_bytes(const struct sched *s);
 
 /* How to find the cheapest offering of some types; PRICE_UNKNOWN if there is none. */
 typedef int64_t whatif_price_fn(void *ctx, const struct snapshot_pool *p, const uint64_t *types,

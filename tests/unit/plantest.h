@@ -2,20 +2,19 @@
  * plantest.h - a whole fleet in one text, and the plan for it as one line.
  *
  *   pools: [{name, reqs, weight, policy, after, taints, annotations: {}, cpuLimit: milli, static,
- *            budgets: [{nodes, reason, schedule, duration}]}]      default: one, "main", no budgets;
- *            reqs: amd64, on-demand
- *   fleet: [{name, count, pool, type, zone, ct, age, quiet, labels: {}, annotations: {},
- *            conditions: [], cordoned, starting, notReady, grace, image}]  default: main, c.xlarge,
- *            zone-a, on-demand, 2h old and as long quiet; a count appends -0, -1, …
- *   pods:  [{node, each, count, name, ns, owner, cpu: milli, mem: MiB, labels: {}, annotations: {},
- *            priority, notReady, deleted, age, spec: {}}]        each: on every node of that name;
- *            neither: pending
+ *            budgets: [{nodes, reason, schedule, duration}]}]      default: one, "main", no
+ * budgets; reqs: amd64, on-demand fleet: [{name, count, pool, type, zone, ct, age, quiet, labels:
+ * {}, annotations: {}, conditions: [], cordoned, starting, notReady, grace, image}]  default: main,
+ * c.xlarge, zone-a, on-demand, 2h old and as long quiet; a count appends -0, -1, … pods:  [{node,
+ * each, count, name, ns, owner, cpu: milli, mem: MiB, labels: {}, annotations: {}, priority,
+ * notReady, deleted, age, spec: {}}]        each: on every node of that name; neither: pending
  *   pdbs:  [{name, ns, match: {}, min, max, always, allowed, healthy, desired, expected, stale}]
  *   prices: [{type, zone, ct, usd}]                              -1: not to be had
  *   objects: [PersistentVolumeClaim, …]
  *   options: {reasons: [], spotToSpot, spotMinTypes, minSaving, minNodeLife, returnToWeight,
  *             ignoreBudgets, maxSteps, policy: Ignore, upstream}
- *   facts: {held, denied, pending, nominated, launchesFailing, clockSkew, pricesAge, churn: seconds}
+ *   facts: {held, denied, pending, nominated, launchesFailing, clockSkew, pricesAge, churn:
+ * seconds}
  *
  * Outcome: "empty n3; delete n1; replace n1+n2 > c.xlarge spot" and "n4 PDB, n5 Waiting". Every
  * world is planned four times, as in placetest.h, which must come to the same plan and verdicts.
@@ -75,7 +74,8 @@ static inline struct kvs f_kvs(struct fleet *fl, const json_t *o)
     return (struct kvs){v, n};
 }
 
-/* ---- pools ------------------------------------------------------------------------------------ */
+/* ---- pools ------------------------------------------------------------------------------------
+ */
 
 static inline void f_budgets(struct fleet *fl, struct nodepool *np, const json_t *list)
 {
@@ -112,8 +112,8 @@ static inline void f_pools(struct fleet *fl, const json_t *list)
         np->policy = str_eq(policy, "WhenEmpty")  ? POLICY_EMPTY
                      : str_eq(policy, "Balanced") ? POLICY_BALANCED
                                                   : POLICY_EMPTY_OR_UNDERUTILIZED;
-        np->consolidate_after_ns = str_eq(jsonx_str(o, "after"), "Never") ? DURATION_NEVER
-                                                                        : f_ns(o, "after", 0);
+        np->consolidate_after_ns =
+            str_eq(jsonx_str(o, "after"), "Never") ? DURATION_NEVER : f_ns(o, "after", 0);
         np->m.annotations = f_kvs(fl, json_object_get(o, "annotations"));
         np->is_static = jsonx_bool(o, "static", false);
         np->has_limits = json_object_get(o, "cpuLimit") != NULL;
@@ -125,15 +125,15 @@ static inline void f_pools(struct fleet *fl, const json_t *list)
     }
 }
 
-/* ---- nodes ------------------------------------------------------------------------------------ */
+/* ---- nodes ------------------------------------------------------------------------------------
+ */
 
 static inline void f_conditions(struct fleet *fl, struct nodeclaim *nc, const json_t *list)
 {
     size_t i;
     json_t *o;
     json_array_foreach ((json_t *)(uintptr_t)list, i, o) {
-        fix_condition(fl->w.f, &nc->conditions,
-                      arena_strdup(&fl->w.f->a, json_string_value(o)));
+        fix_condition(fl->w.f, &nc->conditions, arena_strdup(&fl->w.f->a, json_string_value(o)));
     }
 }
 
@@ -218,7 +218,8 @@ static inline void f_nodes(struct fleet *fl, const json_t *list)
     }
 }
 
-/* ---- pods ------------------------------------------------------------------------------------- */
+/* ---- pods -------------------------------------------------------------------------------------
+ */
 
 static inline void f_pod(struct fleet *fl, const json_t *o, const char *node)
 {
@@ -239,8 +240,7 @@ static inline void f_pod(struct fleet *fl, const json_t *o, const char *node)
     }
     const char *base = jsonx_str_or(o, "name", node ? "b" : "p");
     bool one = jsonx_int(o, "count", 1) == 1 && !jsonx_str(o, "each");
-    const char *name =
-        one ? base : arena_printf(a, "%s-%u", base, (unsigned)fl->n_pods);
+    const char *name = one ? base : arena_printf(a, "%s-%u", base, (unsigned)fl->n_pods);
     json_object_set_new(copy, "name", json_string(name));
     struct pod *p = w_pod(w, copy, node, fl->n_pods++, 1);
     p->m.name = arena_strdup(a, name);
@@ -349,7 +349,8 @@ static inline void f_usage(struct fleet *fl)
     }
 }
 
-/* ---- facts and options -------------------------------------------------------------------------- */
+/* ---- facts and options --------------------------------------------------------------------------
+ */
 
 static inline const char *f_about(const char *who, const struct snapshot_node *n)
 {
@@ -404,8 +405,7 @@ static inline void f_facts(struct fleet *fl, const json_t *o)
                                          .denied = f_denied,
                                          .approval_pending = f_pending,
                                          .clock_skew = jsonx_bool(o, "clockSkew", false)};
-    fl->facts.prices_ns =
-        jsonx_str(o, "pricesAge") ? FIX_NOW - f_ns(o, "pricesAge", 0) : 0;
+    fl->facts.prices_ns = jsonx_str(o, "pricesAge") ? FIX_NOW - f_ns(o, "pricesAge", 0) : 0;
 }
 
 static inline void f_options(struct fleet *fl, const json_t *o)
@@ -443,8 +443,7 @@ static inline void f_prices(struct fleet *fl, const json_t *list)
     json_t *o;
     json_array_foreach ((json_t *)(uintptr_t)list, i, o) {
         int type = catalog_find_type(f->catalog, fix_sym(f, jsonx_str(o, "type")));
-        enum capacity_type ct =
-            capacity_type_of(fix_sym(f, jsonx_str_or(o, "ct", "on-demand")));
+        enum capacity_type ct = capacity_type_of(fix_sym(f, jsonx_str_or(o, "ct", "on-demand")));
         double usd = json_number_value(json_object_get(o, "usd"));
         for (uint32_t z = 0; z < 3; z++) {
             const char *zone = sym_str(f->syms, catalog_zone(f->catalog, z));
@@ -480,7 +479,8 @@ static inline void f_done(struct fleet *fl)
     w_done(&fl->w);
 }
 
-/* ---- outcomes ----------------------------------------------------------------------------------- */
+/* ---- outcomes -----------------------------------------------------------------------------------
+ */
 
 static inline void f_put_in(struct fleet *fl, const struct consolidate_step *st,
                             const struct step_in *in, struct buf *out)

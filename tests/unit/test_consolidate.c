@@ -19,7 +19,7 @@ static const struct plan_row rows[] = {
      "empty n3", "n1 Policy, n2 Policy"},
     {"two half-empty nodes become one: the one with fewer pods goes",
      ONE_TYPE("c.xlarge") "fleet: [{name: n1}, {name: n2}]\n"
-     "pods: [{node: n1, count: 3, cpu: 500}, {node: n2, cpu: 500}]",
+                          "pods: [{node: n1, count: 3, cpu: 500}, {node: n2, cpu: 500}]",
      "delete n2", "n1 NotCheaper"},
     {"a node too large for its pods is replaced",
      "fleet: [{name: n1, type: c.4xlarge}]\npods: [{node: n1, cpu: 1500}]",
@@ -27,16 +27,15 @@ static const struct plan_row rows[] = {
     {"on-demand is replaced by spot of its own size",
      AS_THEY_COME "fleet: [{name: n1, type: c.large}]\npods: [{node: n1, cpu: 1500}]",
      "replace n1 > c.large spot", ""},
-    {"nothing is cheaper",
-     "fleet: [{name: n1, type: c.large}]\npods: [{node: n1, cpu: 1500}]", "", "n1 NotCheaper"},
+    {"nothing is cheaper", "fleet: [{name: n1, type: c.large}]\npods: [{node: n1, cpu: 1500}]", "",
+     "n1 NotCheaper"},
     {"several are replaced by one",
      "prices: [{type: c.4xlarge, usd: 0.55}]\n"
      "fleet: [{name: m, count: 4}]\npods: [{each: m, cpu: 3500}]",
      "replace m-0+m-1+m-2+m-3 > c.4xlarge on-demand", ""},
     {"three are replaced by two where one would not do",
-     ONE_TYPE("c.2xlarge,r.xlarge")
-     "fleet: [{name: m, count: 3, type: c.2xlarge}]\n"
-     "pods: [{each: m, count: 2, cpu: 1250, mem: 7500}]",
+     ONE_TYPE("c.2xlarge,r.xlarge") "fleet: [{name: m, count: 3, type: c.2xlarge}]\n"
+                                    "pods: [{each: m, count: 2, cpu: 1250, mem: 7500}]",
      "replace m-0+m-1+m-2 > r.xlarge on-demand + r.xlarge on-demand", ""},
     {"on-demand nodes are not filled up where spot would hold all",
      AS_THEY_COME "fleet: [{name: m, count: 4}]\npods: [{each: m, cpu: 900}]",
@@ -47,51 +46,59 @@ static const struct plan_row rows[] = {
      "replace n1 > c.4xlarge on-demand", ""},
     {"two cordoned nodes are not merged into one of their type",
      ONE_TYPE("c.xlarge") "fleet: [{name: m, count: 2, cordoned: true}]\n"
-     "pods: [{each: m, cpu: 900}]",
+                          "pods: [{each: m, cpu: 900}]",
      "", "m-0 NotCheaper, m-1 NotCheaper"},
     {"a pending pod nobody can place freezes nothing",
-     ONE_TYPE("c.xlarge") "fleet: [{name: n1}, {name: n2}]\n"
-     "pods: [{node: n1, cpu: 900}, {node: n2, count: 2, cpu: 500}, {cpu: 999000}]",
+     ONE_TYPE(
+         "c.xlarge") "fleet: [{name: n1}, {name: n2}]\n"
+                     "pods: [{node: n1, cpu: 900}, {node: n2, count: 2, cpu: 500}, {cpu: 999000}]",
      "delete n1", "n2 NotCheaper"},
     {"a pending pod has its place first, and that node is expected to be needed",
-     ONE_TYPE("c.xlarge") "fleet: [{name: n1}, {name: n2}]\n"
-     "pods: [{node: n1, cpu: 2000}, {node: n2, cpu: 2000}, {name: new, cpu: 1800}]",
+     ONE_TYPE(
+         "c.xlarge") "fleet: [{name: n1}, {name: n2}]\n"
+                     "pods: [{node: n1, cpu: 2000}, {node: n2, cpu: 2000}, {name: new, cpu: 1800}]",
      "", "n1 Nominated, n2 NotCheaper"},
     {"pods are not moved to nodes that still come up",
      ONE_TYPE("c.xlarge") "fleet: [{name: n1}, {name: n2, starting: true}]\n"
-     "pods: [{node: n1, cpu: 900}]",
+                          "pods: [{node: n1, cpu: 900}]",
      "", "n1 NotCheaper, n2 NotInitialized"},
     {"nor to cordoned ones",
      ONE_TYPE("c.xlarge") "fleet: [{name: n1}, {name: n2, cordoned: true}]\n"
-     "pods: [{node: n1, cpu: 900}, {node: n2, cpu: 900}]",
+                          "pods: [{node: n1, cpu: 900}, {node: n2, cpu: 900}]",
      "delete n2", "n1 NotCheaper"},
     {"every pod moves once: a node that got pods stays",
      ONE_TYPE("c.xlarge") "fleet: [{name: m, count: 6}]\npods: [{each: m, cpu: 1200}]",
      "delete m-0; delete m-1; delete m-2; delete m-3", "m-4 NotCheaper, m-5 NotCheaper"},
     {"the young, nearly empty node goes, not the old, busy one",
      ONE_TYPE("c.xlarge") "fleet: [{name: n1, age: 9d}, {name: n2, age: 10m}]\n"
-     "pods: [{node: n1, count: 20, cpu: 80}, {node: n2, count: 2, cpu: 100}]",
+                          "pods: [{node: n1, count: 20, cpu: 80}, {node: n2, count: 2, cpu: 100}]",
      "delete n2", "n1 NotCheaper"},
     {"of two nodes alike the younger goes",
      ONE_TYPE("c.xlarge") "fleet: [{name: n1, age: 9d}, {name: n2, age: 10m}]\n"
-     "pods: [{node: n1, cpu: 800}, {node: n2, cpu: 800}]",
+                          "pods: [{node: n1, cpu: 800}, {node: n2, cpu: 800}]",
      "delete n2", "n1 NotCheaper"},
     {"pods of high priority are dear to move",
      ONE_TYPE("c.xlarge") "fleet: [{name: n1}, {name: n2}]\n"
-     "pods: [{node: n1, cpu: 800, spec: {priority: 100000000}}, {node: n2, cpu: 800}]",
+                          "pods: [{node: n1, cpu: 800, spec: {priority: 100000000}}, {node: n2, "
+                          "cpu: 800}]",
      "delete n2", "n1 NotCheaper"},
     {"soft rules are given up rather than keeping a node",
      ONE_TYPE("c.2xlarge") "fleet: [{name: n1, type: c.2xlarge}, {name: n2, type: c.2xlarge}]\n"
-     "pods: [{node: n1, count: 9, cpu: 100, labels: {app: dns}, spec: {affinity: {podAntiAffinity: "
-     "{preferredDuringSchedulingIgnoredDuringExecution: [{weight: 100, podAffinityTerm: "
-     "{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: dns}}}}]}}}},\n"
-     "       {node: n2, count: 20, cpu: 100}]",
+                           "pods: [{node: n1, count: 9, cpu: 100, labels: {app: dns}, spec: "
+                           "{affinity: {podAntiAffinity: "
+                           "{preferredDuringSchedulingIgnoredDuringExecution: [{weight: 100, "
+                           "podAffinityTerm: "
+                           "{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: "
+                           "{app: dns}}}}]}}}},\n"
+                           "       {node: n2, count: 20, cpu: 100}]",
      "delete n1", "n2 NotCheaper"},
     {"hard ones are not",
      ONE_TYPE("c.xlarge") "fleet: [{name: m, count: 2}]\n"
-     "pods: [{each: m, cpu: 100, labels: {app: db}, spec: {affinity: {podAntiAffinity: "
-     "{requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, "
-     "labelSelector: {matchLabels: {app: db}}}]}}}}]",
+                          "pods: [{each: m, cpu: 100, labels: {app: db}, spec: {affinity: "
+                          "{podAntiAffinity: "
+                          "{requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: "
+                          "kubernetes.io/hostname, "
+                          "labelSelector: {matchLabels: {app: db}}}]}}}}]",
      "", "m-0 NotCheaper, m-1 NotCheaper"},
     {"anti-affine pods each get a small node of their own",
      "fleet: [{name: m, count: 2, type: c.4xlarge}]\n"
@@ -101,12 +108,15 @@ static const struct plan_row rows[] = {
      "replace m-0 > c.large on-demand; replace m-1 > c.large on-demand", ""},
     {"a spread over zones holds",
      ONE_TYPE("c.xlarge") "fleet: [{name: a, zone: zone-a}, {name: b, zone: zone-b}, "
-     "{name: c, zone: zone-c}]\n"
-     "pods: [{each: a, cpu: 100, labels: {app: w}, spec: &s {topologySpreadConstraints: [{maxSkew: "
-     "1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: DoNotSchedule, "
-     "labelSelector: {matchLabels: {app: w}}}]}},\n"
-     "  {each: b, cpu: 100, labels: {app: w}, spec: *s}, {each: c, cpu: 100, labels: {app: w}, "
-     "spec: *s}]",
+                          "{name: c, zone: zone-c}]\n"
+                          "pods: [{each: a, cpu: 100, labels: {app: w}, spec: &s "
+                          "{topologySpreadConstraints: [{maxSkew: "
+                          "1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: "
+                          "DoNotSchedule, "
+                          "labelSelector: {matchLabels: {app: w}}}]}},\n"
+                          "  {each: b, cpu: 100, labels: {app: w}, spec: *s}, {each: c, cpu: 100, "
+                          "labels: {app: w}, "
+                          "spec: *s}]",
      "", "a NotCheaper, b NotCheaper, c NotCheaper"},
     {"a volume keeps its pod in the zone",
      "fleet: [{name: n1, zone: zone-a, type: c.2xlarge}, {name: n2, zone: zone-b, type: c.large}]\n"
@@ -118,11 +128,262 @@ static const struct plan_row rows[] = {
      "ebs.csi.aws.com, volumeHandle: vol-1}, nodeAffinity: {required: {nodeSelectorTerms: "
      "[{matchExpressions: [{key: topology.kubernetes.io/zone, operator: In, values: "
      "[zone-a]}]}]}}}}]",
-     "delete n2", "n1 PodsDoNotFit"},
+     "replace n1+n2 > c.large on-demand", ""},
     {"the plan is cut short when asked to be",
      "options: {maxSteps: 2}\nfleet: [{name: m, count: 4}]", "empty m-0; empty m-1",
      "m-2 Consolidatable, m-3 Consolidatable"},
 };
+
+/* Prices: which replacement is allowed, and as what it may be launched. */
+static const struct plan_row price_rows[] = {
+    {"spot dearer than on-demand in one zone: the cheap zone or nothing",
+     "pools: [{name: main, reqs: 'node.kubernetes.io/instance-type In c.xlarge'}]\n"
+     "prices: [{type: c.xlarge, ct: spot, zone: zone-a, usd: 0.22}, "
+     "{type: c.xlarge, ct: spot, zone: zone-b, usd: 0.08}, "
+     "{type: c.xlarge, ct: spot, zone: zone-c, usd: -1}]\n"
+     "fleet: [{name: n1}]\npods: [{node: n1, cpu: 3000}]",
+     "replace n1 > c.xlarge spot", ""},
+    {"no zone is cheap",
+     "pools: [{name: main, reqs: 'node.kubernetes.io/instance-type In c.xlarge'}]\n"
+     "prices: [{type: c.xlarge, ct: spot, usd: 0.21}]\n"
+     "fleet: [{name: n1}]\npods: [{node: n1, cpu: 3000}]",
+     "", "n1 NotCheaper"},
+    {"a node of unknown price is not replaced",
+     "prices: [{type: c.4xlarge, zone: zone-a, usd: -1}]\n"
+     "fleet: [{name: n1, type: c.4xlarge}]\npods: [{node: n1, cpu: 900}]",
+     "", "n1 UnknownPrice"},
+    {"but deleted it is",
+     "prices: [{type: c.4xlarge, zone: zone-a, usd: -1}]\n"
+     "fleet: [{name: n1, type: c.4xlarge}, {name: n2, type: c.large}]\n"
+     "pods: [{node: n1, cpu: 900}, {node: n2, cpu: 900}]",
+     "delete n2", "n1 UnknownPrice"},
+    {"an unknown type neither",
+     "fleet: [{name: n1, type: unknown.type}, {name: n2}]\npods: [{node: n1, cpu: 900}]",
+     "empty n2", "n1 UnknownType"},
+    {"old prices replace nothing",
+     "facts: {pricesAge: 8d}\nfleet: [{name: n1, type: c.4xlarge}]\npods: [{node: n1, cpu: 900}]",
+     "", "n1 PriceStale"},
+    {"younger ones do",
+     "facts: {pricesAge: 6d}\nfleet: [{name: n1, type: c.4xlarge}]\npods: [{node: n1, cpu: 900}]",
+     "replace n1 > c.large on-demand", ""},
+    {"old prices delete",
+     ONE_TYPE("c.xlarge") "facts: {pricesAge: 8d}\nfleet: [{name: m, count: 2}]\n"
+                          "pods: [{each: m, cpu: 900}]",
+     "delete m-0", "m-1 PriceStale"},
+    {"spot is not replaced by spot unless that is switched on",
+     AS_THEY_COME "fleet: [{name: n1, type: c.4xlarge, ct: spot}]\npods: [{node: n1, cpu: 900}]",
+     "", "n1 SpotToSpot"},
+    {"nor with too few cheaper types",
+     AS_THEY_COME "options: {spotToSpot: true, spotMinTypes: 5}\n"
+                  "fleet: [{name: n1, type: c.4xlarge, ct: spot}]\npods: [{node: n1, cpu: 900}]",
+     "", "n1 SpotToSpot"},
+    {"with enough of them it is",
+     AS_THEY_COME "options: {spotToSpot: true, spotMinTypes: 4}\n"
+                  "fleet: [{name: n1, type: c.4xlarge, ct: spot}]\npods: [{node: n1, cpu: 900}]",
+     "replace n1 > c.large spot", ""},
+    {"several spot nodes need no number of types",
+     AS_THEY_COME "options: {spotToSpot: true}\nprices: [{type: c.2xlarge, ct: spot, usd: 0.1}]\n"
+                  "fleet: [{name: m, count: 2, ct: spot}]\npods: [{each: m, cpu: 3500}]",
+     "replace m-0+m-1 > c.2xlarge spot", ""},
+    {"spot can be deleted always",
+     AS_THEY_COME "fleet: [{name: m, count: 2, ct: spot}]\npods: [{each: m, cpu: 900}]",
+     "delete m-0", "m-1 SpotToSpot"},
+    {"savings smaller than the trouble",
+     ONE_TYPE("c.xlarge,r.xlarge") "options: {minSaving: '10%'}\n"
+                                   "prices: [{type: c.xlarge, usd: 0.189}, {type: r.xlarge, usd: "
+                                   "0.192}]\n"
+                                   "fleet: [{name: n1, type: r.xlarge}]\npods: [{node: n1, count: "
+                                   "20, cpu: 100}]",
+     "", "n1 TooSmallSaving"},
+    {"without the option they are taken",
+     ONE_TYPE("c.xlarge,r.xlarge") "prices: [{type: c.xlarge, usd: 0.189}, {type: r.xlarge, usd: "
+                                   "0.192}]\n"
+                                   "fleet: [{name: n1, type: r.xlarge}]\npods: [{node: n1, count: "
+                                   "20, cpu: 100}]",
+     "replace n1 > c.xlarge on-demand", ""},
+    {"the same price for one node fewer is no saving",
+     ONE_TYPE("c.2xlarge,c.4xlarge") "fleet: [{name: m, count: 2, type: c.2xlarge}]\n"
+                                     "pods: [{each: m, cpu: 7000}]",
+     "", "m-0 NotCheaper, m-1 NotCheaper"},
+    {"an amount is asked for",
+     "options: {minSaving: '0.15'}\nfleet: [{name: n1}]\npods: [{node: n1, cpu: 900}]", "",
+     "n1 TooSmallSaving"},
+    {"the pool's wish counts",
+     "pools: [{name: main, reqs: 'kubernetes.io/arch In amd64', annotations: "
+     "{karp.dev/min-saving: '0.15'}}]\n"
+     "fleet: [{name: n1}]\npods: [{node: n1, cpu: 900}]",
+     "replace n1 > c.large spot", ""},
+    {"a wish that cannot be read asks for too much",
+     "pools: [{name: main, annotations: {karp.dev/min-saving: a lot}}]\n"
+     "fleet: [{name: n1, type: c.4xlarge}, {name: n2}]\npods: [{node: n1, cpu: 900}]",
+     "empty n2", "n1 TooSmallSaving"},
+    {"Balanced: a small part of the cost for much disruption is not worth it",
+     "pools: [{name: main, policy: Balanced}]\n"
+     "fleet: [{name: n1}, {name: big, type: c.8xlarge}]\n"
+     "pods: [{node: n1, count: 9, cpu: 100}, {node: big, cpu: 31000}]",
+     "", "big NotCheaper, n1 NotBalanced"},
+    {"Balanced: little disruption for a good part is",
+     "pools: [{name: main, policy: Balanced}]\n"
+     "fleet: [{name: n1, type: c.4xlarge}, {name: n2, type: c.4xlarge}]\n"
+     "pods: [{node: n1, cpu: 900}, {node: n2, cpu: 15500}]",
+     "replace n1 > c.large on-demand", "n2 NotCheaper"},
+    {"back to the heavier pool at the same price",
+     "pools: [{name: heavy, weight: 100, reqs: 'kubernetes.io/arch In amd64; "
+     "karpenter.sh/capacity-type In on-demand'}, {name: light, weight: 10}]\n"
+     "options: {returnToWeight: true}\n"
+     "fleet: [{name: n1, pool: light}]\npods: [{node: n1, cpu: 3000}]",
+     "replace n1 > heavy/c.xlarge on-demand", ""},
+    {"not without being asked",
+     "pools: [{name: heavy, weight: 100}, {name: light, weight: 10}]\n"
+     "fleet: [{name: n1, pool: light}]\npods: [{node: n1, cpu: 3000}]",
+     "", "n1 NotCheaper"},
+    {"nor at a higher price",
+     "pools: [{name: heavy, weight: 100, reqs: 'node.kubernetes.io/instance-type In c.2xlarge; "
+     "karpenter.sh/capacity-type In on-demand'}, {name: light, weight: 10}]\n"
+     "options: {returnToWeight: true}\n"
+     "fleet: [{name: n1, pool: light}]\npods: [{node: n1, cpu: 3000}]",
+     "", "n1 NotCheaper"},
+};
+
+START_TEST(test_prices)
+{
+    plan_row(&price_rows[_i]);
+}
+END_TEST
+
+/* Gates, budgets and what holds steps back. */
+static const struct plan_row gate_rows[] = {
+    {"six nodes, one code each",
+     "pools: [{name: main, reqs: 'node.kubernetes.io/instance-type In c.xlarge; "
+     "karpenter.sh/capacity-type In on-demand', after: 1h}, {name: slow, policy: "
+     "WhenEmpty, "
+     "reqs: 'node.kubernetes.io/instance-type In c.xlarge; "
+     "karpenter.sh/capacity-type In "
+     "on-demand'}]\n"
+     "facts: {nominated: e-nominated}\n"
+     "fleet: [{name: a-pdb}, {name: b-protected}, {name: c-slow, pool: slow}, "
+     "{name: d-young, "
+     "quiet: 48m}, {name: e-nominated}, {name: f-dear}]\n"
+     "pods: [{node: a-pdb, count: 2, cpu: 1500, labels: {app: db}}, {node: "
+     "b-protected, cpu: "
+     "3000, "
+     "annotations: {karpenter.sh/do-not-disrupt: 'true'}}, {node: c-slow, cpu: "
+     "3000}, {node: "
+     "d-young, cpu: 3000}, {node: e-nominated, cpu: 3000}, {node: f-dear, cpu: "
+     "3000}]\n"
+     "pdbs: [{name: db, match: {app: db}, min: 1, allowed: 0}]",
+     "",
+     "a-pdb PDB, b-protected DoNotDisruptPod, d-young Waiting, e-nominated Nominated, "
+     "f-dear NotCheaper, c-slow Policy"},
+    {"a hold keeps no node out of the plan, but the step back",
+     "facts: {held: n1}\nfleet: [{name: n1}, {name: n2}]", "empty n1 held Held; empty n2", ""},
+    {"a denial and an open request likewise",
+     "facts: {denied: n1, pending: n2}\nfleet: [{name: n1}, {name: n2}]",
+     "empty n1 held Denied; empty n2 held ApprovalPending", ""},
+    {"budgets are used up in the order of steps",
+     "pools: [{name: main, budgets: [{nodes: '2'}]}]\nfleet: [{name: m, count: 4}]",
+     "empty m-0; empty m-1; empty m-2 held Budget; empty m-3 held Budget", ""},
+    {"what leaves already uses them up",
+     "pools: [{name: main, budgets: [{nodes: '2'}]}]\n"
+     "fleet: [{name: m, count: 3}, {name: z, notReady: true}]",
+     "empty m-0; empty m-1 held Budget; empty m-2 held Budget; empty z held Budget", ""},
+    {"budgets can be left aside",
+     "options: {ignoreBudgets: true}\npools: [{name: main, budgets: [{nodes: '0'}]}]\n"
+     "fleet: [{name: n1}]",
+     "empty n1", ""},
+    {"a budget of another reason does not matter",
+     "pools: [{name: main, budgets: [{nodes: '0', reason: Drifted}]}]\nfleet: [{name: n1}]",
+     "empty n1", ""},
+    {"no set is larger than budgets ever allow",
+     "pools: [{name: main, budgets: [{nodes: '50%'}]}]\nprices: [{type: c.2xlarge, usd: 0.3}, "
+     "{type: c.4xlarge, usd: 0.55}]\n"
+     "fleet: [{name: m, count: 4}]\npods: [{each: m, cpu: 3500}]",
+     "replace m-0+m-1 > c.2xlarge on-demand; replace m-2+m-3 > c.2xlarge on-demand held Budget",
+     ""},
+    {"the youngest nodes stay for a while",
+     "options: {minNodeLife: 15m}\n"
+     "fleet: [{name: n1, age: 10m}, {name: n2, age: 1h}]\n"
+     "pods: [{node: n1, cpu: 300}, {node: n2, cpu: 900}]",
+     "delete n2", "n1 ChurnGuard"},
+    {"unless they are empty", "options: {minNodeLife: 15m}\nfleet: [{name: n1, age: 10m}]",
+     "empty n1", ""},
+    {"pods that were moved a while ago are left alone",
+     "facts: {churn: 60}\nfleet: [{name: n1, type: c.4xlarge}]\npods: [{node: n1, cpu: 900}]", "",
+     "n1 ChurnGuard"},
+    {"nothing goes while launches fail", "facts: {launchesFailing: true}\nfleet: [{name: n1}]", "",
+     "n1 LaunchesFailing"},
+    {"nor while clocks differ", "facts: {clockSkew: true}\nfleet: [{name: n1}]", "",
+     "n1 ClockSkew"},
+    {"a static pool is left alone", "pools: [{name: main, static: true}]\nfleet: [{name: n1}]", "",
+     "n1 Policy"},
+    {"reasons that were not asked for",
+     "options: {reasons: [Empty]}\nfleet: [{name: n1, type: c.4xlarge}, {name: n2}]\n"
+     "pods: [{node: n1, cpu: 900}]",
+     "empty n2", "n1 Policy"},
+    {"limits count old and new node for a while",
+     "pools: [{name: main, cpuLimit: 17000}]\nfleet: [{name: n1, type: c.4xlarge}]\n"
+     "pods: [{node: n1, cpu: 1000}]",
+     "", "n1 PodsDoNotFit"},
+    {"with a little room it goes",
+     "pools: [{name: main, cpuLimit: 18000}]\nfleet: [{name: n1, type: c.4xlarge}]\n"
+     "pods: [{node: n1, cpu: 1000}]",
+     "replace n1 > c.large on-demand", ""},
+};
+
+START_TEST(test_gates)
+{
+    plan_row(&gate_rows[_i]);
+}
+END_TEST
+
+/* Drifted nodes: any number of replacements at any price; see drift.h for what drifts. */
+static const struct plan_row drift_rows[] = {
+    {"only when asked for",
+     "fleet: [{name: n1, type: c.large, conditions: [Drifted]}]\npods: [{node: n1, cpu: 1500}]", "",
+     "n1 NotCheaper"},
+    {"replaced at the same price",
+     "options: {reasons: [Drifted]}\nfleet: [{name: n1, type: c.large, conditions: [Drifted]}]\n"
+     "pods: [{node: n1, cpu: 1500}]",
+     "replace n1 > c.large on-demand", ""},
+    {"the rest is not asked about",
+     "options: {reasons: [Drifted]}\nfleet: [{name: n1, type: c.4xlarge}]\n"
+     "pods: [{node: n1, cpu: 1500}]",
+     "", "n1 Policy"},
+    {"empty ones first, and with consolidation off",
+     "options: {reasons: [Drifted]}\npools: [{name: main, after: Never}]\n"
+     "fleet: [{name: a, type: c.large, conditions: [Drifted]}, {name: b, conditions: [Drifted]}]\n"
+     "pods: [{node: a, cpu: 1500}]",
+     "delete b; replace a > c.large on-demand", ""},
+    {"one for two if that is what it takes",
+     ONE_TYPE("c.large") "options: {reasons: [Drifted]}\n"
+                         "fleet: [{name: n1, conditions: [Drifted]}]\npods: [{node: n1, count: 2, "
+                         "cpu: 1500}]",
+     "replace n1 > c.large on-demand + c.large on-demand", ""},
+    {"a protected pod keeps it",
+     "options: {reasons: [Drifted]}\nfleet: [{name: n1, conditions: [Drifted]}]\n"
+     "pods: [{node: n1, annotations: {karpenter.sh/do-not-disrupt: 'true'}}]",
+     "", "n1 DoNotDisruptPod"},
+    {"unless its end has a deadline",
+     "options: {reasons: [Drifted]}\nfleet: [{name: n1, grace: 1h, conditions: [Drifted]}]\n"
+     "pods: [{node: n1, cpu: 500, annotations: {karpenter.sh/do-not-disrupt: 'true'}}]",
+     "replace n1 > c.large on-demand", ""},
+    {"asked for by a person",
+     "options: {reasons: [Drifted]}\n"
+     "fleet: [{name: n1, annotations: {karp.dev/replace: '2100-01-01T00:00:00Z'}}]\n"
+     "pods: [{node: n1, cpu: 500}]",
+     "replace n1 > c.large on-demand", ""},
+    {"our own findings do not count where another controller is in charge",
+     "options: {reasons: [Drifted], upstream: true}\n"
+     "fleet: [{name: n1, annotations: {karp.dev/replace: '2100-01-01T00:00:00Z'}}]\n"
+     "pods: [{node: n1, cpu: 500}]",
+     "", "n1 Policy"},
+};
+
+START_TEST(test_drift)
+{
+    plan_row(&drift_rows[_i]);
+}
+END_TEST
 
 START_TEST(test_plans)
 {
@@ -130,4 +391,5 @@ START_TEST(test_plans)
 }
 END_TEST
 
-UNIT_MAIN("consolidate", UNIT_CASES(test_plans, rows))
+UNIT_MAIN("consolidate", UNIT_CASES(test_plans, rows), UNIT_CASES(test_prices, price_rows),
+          UNIT_CASES(test_gates, gate_rows), UNIT_CASES(test_drift, drift_rows))
