@@ -11,8 +11,14 @@
 #include "agent/lead/cluster.h"
 #include "agent/lead/lease.h"
 #include "agent/lead/standby.h"
+#include "agent/leave/command.h"
 #include "agent/leave/emptiness.h"
+#include "agent/leave/expiration.h"
+#include "agent/leave/instancestatus.h"
+#include "agent/leave/interruption.h"
+#include "agent/leave/replacer.h"
 #include "agent/leave/termination.h"
+#include "agent/plan/creator.h"
 #include "agent/plan/ineffective.h"
 #include "agent/plan/nodepools.h"
 #include "agent/plan/provisioner.h"
@@ -44,11 +50,17 @@
     X(gc)                                                                                          \
     X(lifecycle)                                                                                   \
     X(tagging)                                                                                     \
+    X(creator)                                                                                     \
     X(nodepools)                                                                                   \
     X(podevents)                                                                                   \
     X(consolidatable)                                                                              \
     X(termination)                                                                                 \
+    X(interruption)                                                                                \
+    X(instancestatus)                                                                              \
+    X(commands)                                                                                    \
     X(emptiness)                                                                                   \
+    X(expiration)                                                                                  \
+    X(replacer)                                                                                    \
     X(provisioner)                                                                                 \
     X(publish)                                                                                     \
     X(gauges)
@@ -137,11 +149,17 @@ static void controllers_free(struct agent *a)
     gauges_free(a->gauges);
     publish_free(a->publish);
     provisioner_free(a->provisioner);
+    replacer_free(a->replacer);
+    expiration_free(a->expiration);
     emptiness_free(a->emptiness);
+    commands_free(a->commands);
+    instancestatus_free(a->instancestatus);
+    interruption_free(a->interruption);
     termination_free(a->termination);
     consolidatable_free(a->consolidatable);
     podevents_free(a->podevents);
     nodepools_free(a->nodepools);
+    creator_free(a->creator);
     tagging_free(a->tagging);
     lifecycle_free(a->lifecycle);
     gc_free(a->gc);

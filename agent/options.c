@@ -73,6 +73,28 @@ static int parse_preference(struct agent_options *o, const char *value, struct e
     return 0;
 }
 
+static int parse_expiration(struct agent_options *o, const char *value, struct err *reterr)
+{
+    static const char *const words[] = {"Forceful", "Budgeted", NULL};
+    int i;
+    if (word_of(words, value, &i, reterr) < 0) {
+        return -1;
+    }
+    o->expiration_budgeted = i == 1;
+    return 0;
+}
+
+static int parse_rebalance(struct agent_options *o, const char *value, struct err *reterr)
+{
+    static const char *const words[] = {"Ignore", "Replace", NULL};
+    int i;
+    if (word_of(words, value, &i, reterr) < 0) {
+        return -1;
+    }
+    o->rebalance_replace = i == 1;
+    return 0;
+}
+
 static int parse_max_share(struct agent_options *o, const char *value, struct err *reterr)
 {
     o->max_share_permyriad = 0;
@@ -104,6 +126,18 @@ static int parse_scheduler_config(struct agent_options *o, const char *value, st
     symtab_free(t);
     o->scheduler_config = arena_strdup(&o->mem, value);
     return rc;
+}
+
+/* SQS's own rule; a URL is what people try first. */
+static int parse_queue(struct agent_options *o, const char *value, struct err *reterr)
+{
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+    if (value[strspn(value, letters)] != '\0' || strlen(value) > 80) {
+        return err_set(reterr, ERR_INVALID, "\"%.100s\" is no name of a standard SQS queue", value);
+    }
+    o->interruption_queue = arena_strdup(&o->mem, value);
+    return 0;
 }
 
 static int parse_log_level(struct agent_options *o, const char *value, struct err *reterr)
@@ -178,6 +212,15 @@ static const struct option options[] = {
     {"max-share", NULL, OPT_SPECIAL, 0, "", 0, 0,
      "no node gets more than this share of one workload's replicas, as 25% (empty: any)",
      parse_max_share},
+    {"expiration", NULL, OPT_SPECIAL, 0, "Forceful", 0, 0,
+     "what expireAfter does where the pool does not say: Forceful, or Budgeted (replacement first, "
+     "within budgets)",
+     parse_expiration},
+    {"expiration-max-delay", NULL, OPT_DURATION, FIELD(expiration_max_delay_ns), "72h", 0,
+     8760 * NS_PER_H, "how long after expireAfter Budgeted turns forceful", NULL},
+    {"rebalance", NULL, OPT_SPECIAL, 0, "Ignore", 0, 0,
+     "on a rebalance recommendation where the pool does not say: Ignore, or Replace",
+     parse_rebalance},
     {"region", "AWS_REGION", OPT_TEXT, FIELD(region), "", 0, 0, "AWS region", NULL},
     {"kubeconfig", NULL, OPT_TEXT, FIELD(kubeconfig), "", 0, 0,
      "kubeconfig file (empty: KUBECONFIG, else the pod's service account)", NULL},
@@ -199,8 +242,8 @@ static const struct option options[] = {
     {"vm-memory-overhead-percent", "VM_MEMORY_OVERHEAD_PERCENT", OPT_PERMYRIAD,
      FIELD(vm_overhead_permyriad), "0.075", 0, 10000, "memory the hypervisor keeps, as a fraction",
      NULL},
-    {"interruption-queue", "INTERRUPTION_QUEUE", OPT_TEXT, FIELD(interruption_queue), "", 0, 0,
-     "name of the SQS queue of interruption notices (empty: off)", NULL},
+    {"interruption-queue", "INTERRUPTION_QUEUE", OPT_SPECIAL, 0, "", 0, 0,
+     "name of the SQS queue of interruption notices (empty: off)", parse_queue},
     {"reserved-enis", "RESERVED_ENIS", OPT_INT32, FIELD(reserved_enis), "0", 0, 100,
      "network interfaces that pods cannot use", NULL},
     {"disable-dry-run", "DISABLE_DRY_RUN", OPT_BOOL, FIELD(disable_dry_run), "false", 0, 0,

@@ -15,6 +15,8 @@
 
 struct aws_client;
 struct cloud;
+struct commands;
+struct creator;
 struct decoder;
 struct events;
 struct gate;
@@ -46,6 +48,8 @@ struct runtime {
     struct events *events;
     struct cloud *cloud;
     struct launcher *launcher; /* for launcher_settled */
+    struct creator *creator;   /* creates every NodeClaim */
+    struct commands *commands; /* removes nodes by our own decision */
     char identity[128];        /* karp-agent-<pod>-<rand> */
     const char *cluster_uid;   /* UID of namespace kube-system, NULL until known */
     bool ended;

@@ -5,7 +5,8 @@
  * stock-outs), launch templates, instances. It decides nothing about nodes: controllers ask, it
  * answers in a later turn. Files: class.c (resolution of EC2NodeClass and its conditions),
  * facts.c (offerings, prices, stock-outs), template.c and userdata.c (launch templates), launch.c
- * (CreateFleet), instance.c (describe, list, terminate, tag).
+ * (CreateFleet), instance.c (list, tag), byid.c (describe, terminate), status.c
+ * (DescribeInstanceStatus).
  *
  * Callbacks run exactly once, never before the call returns, never after cloud_free.
  */
@@ -49,6 +50,11 @@ struct stockout {
     int64_t until_ns;
 };
 uint32_t cloud_stockouts(struct cloud *c, struct arena *a, const struct stockout **ret);
+/* EC2 takes back or is about to take back what runs of it: avoided like a stock-out, with that
+ * code.
+ */
+void cloud_stockout_mark(struct cloud *c, enum capacity_type ct, const char *type, const char *zone,
+                         const char *code);
 /* One that a process before us had published: in force until its time, if that is not over. */
 void cloud_stockout_restore(struct cloud *c, const struct stockout *s);
 
@@ -107,6 +113,17 @@ typedef void (*cloud_done_fn)(void *arg, const struct err *err);
 void cloud_terminate(struct cloud *c, const char *instance_id, cloud_done_fn done, void *arg);
 void cloud_tag(struct cloud *c, const char *instance_id, const struct kv *tags, uint32_t n,
                cloud_done_fn done, void *arg);
+
+/* What EC2 finds fault with, in the whole account. since_ns: wall, 0 = not told. */
+enum cloud_fault { FAULT_INSTANCE_STATUS, FAULT_SYSTEM_STATUS, FAULT_EVENT };
+struct cloud_status {
+    const char *instance_id;
+    enum cloud_fault fault;
+    int64_t since_ns;
+};
+typedef void (*cloud_statuses_fn)(void *arg, const struct err *err, const struct cloud_status *list,
+                                  uint32_t n);
+void cloud_statuses(struct cloud *c, cloud_statuses_fn done, void *arg);
 
 /* "aws:///us-west-2a/i-0123" → "i-0123" (inside the argument); NULL if it is none. */
 const char *cloud_instance_id(const char *provider_id);

@@ -171,6 +171,12 @@ void stock_mark(struct cloud *c, enum capacity_type ct, const char *type, const 
     }
 }
 
+void cloud_stockout_mark(struct cloud *c, enum capacity_type ct, const char *type, const char *zone,
+                         const char *code)
+{
+    stock_mark(c, ct, type, zone, code);
+}
+
 void cloud_stockout_restore(struct cloud *c, const struct stockout *o)
 {
     int64_t left_ns = o->until_ns - cloud_wall(c);

@@ -54,10 +54,13 @@ static bool waited_for(const struct drain *d, const struct pod *p, int64_t now_n
            !taint_tolerated(&d->disrupted, &p->cls->tolerations);
 }
 
+/* By the class, as Karpenter, or by a priority that only those classes may have (ours): what a
+ * webhook or an older object calls by another name. */
 static int group_of(const struct pod *p)
 {
     bool critical = str_eq(p->priority_class, "system-cluster-critical") ||
-                    str_eq(p->priority_class, "system-node-critical");
+                    str_eq(p->priority_class, "system-node-critical") ||
+                    p->cls->priority >= DRAIN_CRITICAL_PRIORITY;
     return (critical ? 2 : 0) + (p->owner == POWNER_DAEMONSET ? 1 : 0);
 }
 

@@ -4,7 +4,8 @@
  * Waited for are pods that are neither terminal nor static, do not tolerate karpenter.sh/disrupted
  * and are not stuck terminating (a minute past their deletion time). They are evicted in four
  * groups, each when the one before it is empty: ordinary pods, ordinary DaemonSet pods, critical
- * pods, critical DaemonSet pods (critical by priorityClassName). A pod that must not be disrupted
+ * pods, critical DaemonSet pods (critical by priorityClassName, or by a priority of
+ * DRAIN_CRITICAL_PRIORITY and more). A pod that must not be disrupted
  * is waited for and not evicted.
  *
  * Evictions go through the eviction API with the pod's UID; 429 (a PodDisruptionBudget) backs off
@@ -21,6 +22,7 @@
 #include "common/core/model.h"
 
 #define DRAIN_STUCK_NS (60 * NS_PER_S)
+#define DRAIN_CRITICAL_PRIORITY 2000000000 /* Kubernetes keeps it and more for its own classes */
 
 struct drain;
 

@@ -8,12 +8,11 @@
 #include "agent/store/store.h"
 #include "agent/work/gate.h"
 #include "agent/work/metrics.h"
+#include "command.h"
 #include "common/base/alloc.h"
 #include "common/base/map.h"
 #include "common/base/str.h"
 #include "common/core/candidate.h"
-#include "empty_group.h"
-#include "taint_sweep.h"
 
 /* A node that was decided on and has its quiet time, or was let go and has its peace. */
 struct waiting {
@@ -24,8 +23,6 @@ struct waiting {
 
 struct emptiness {
     struct runtime *rt;
-    struct empty_groups *groups;
-    struct taint_sweep *sweep;
     struct launchlog *launches;
     struct map *waiting; /* claim → struct waiting */
     struct map *said;    /* observe: claims already named */
@@ -63,14 +60,14 @@ static bool nominated(void *ctx, const struct snapshot_node *n, const char **ret
 {
     const struct emptiness *e = ctx;
     const struct waiting *w = n->claim ? waiting_of(e, n) : NULL;
-    return (w && w->spared) || empty_expected(e->rt, n->node, n->claim);
+    return (w && w->spared) || command_expected(e->rt, n->node, n->claim);
 }
 
 static bool in_command(void *ctx, const struct snapshot_node *n)
 {
     const struct emptiness *e = ctx;
     const struct waiting *w = n->claim ? waiting_of(e, n) : NULL;
-    return n->claim && (empty_groups_has(e->groups, n->claim->m.name) || (w && !w->spared));
+    return n->claim && (commands_has(e->rt->commands, n->claim->m.name) || (w && !w->spared));
 }
 
 static bool launches_failing(void *ctx, const struct snapshot_pool *p)
@@ -90,7 +87,7 @@ static bool not_ripe_or_nominated(void *ctx, const struct snapshot_node *n, cons
 static bool in_group(void *ctx, const struct snapshot_node *n)
 {
     const struct emptiness *e = ctx;
-    return n->claim && empty_groups_has(e->groups, n->claim->m.name);
+    return n->claim && commands_has(e->rt->commands, n->claim->m.name);
 }
 
 /* ---- deciding ----------------------------------------------------------------------------------
@@ -222,6 +219,29 @@ static void next_ripe(struct emptiness *e)
     }
 }
 
+/* Let go: left in peace, for what the last look found the store may not show yet. */
+static void on_end(void *ctx, const char *node, const char *claim, enum command_end how)
+{
+    struct emptiness *e = ctx;
+    const struct nodeclaim *nc = store_claim(e->rt->store, claim);
+    (void)node;
+    if (nc && how != COMMAND_REMOVED) {
+        wait_for(e, nc, true, EMPTINESS_SPARED_NS);
+    }
+}
+
+static void remove_nodes(struct emptiness *e, const struct snapshot_node *const *nodes, uint32_t n)
+{
+    const struct command_spec spec = {.reason = DISRUPT_EMPTY,
+                                      .type = "empty",
+                                      .independent = true,
+                                      .out = nodes,
+                                      .n_out = n < COMMAND_MEMBERS_MAX ? n : COMMAND_MEMBERS_MAX,
+                                      .end = on_end,
+                                      .ctx = e};
+    command_start(e->rt->commands, &spec);
+}
+
 static void ripe(void *arg)
 {
     struct emptiness *e = arg;
@@ -239,7 +259,7 @@ static void ripe(void *arg)
                 would_remove(e, d.plan.nodes[i]);
             }
         } else if (d.plan.n > 0) {
-            empty_groups_start(e->groups, d.plan.nodes, d.plan.n);
+            remove_nodes(e, d.plan.nodes, d.plan.n);
         }
         decision_done(e, &d);
     }
@@ -265,9 +285,6 @@ static void on_period(void *arg)
 {
     struct emptiness *e = arg;
     timer_set(&e->rt->timers, &e->period, now_of(e) + EMPTINESS_PERIOD_NS, on_period, e);
-    if (store_synced(e->rt->store) && gate_open(e->rt->gate)) {
-        taint_sweep_all(e->sweep);
-    }
     look(e);
 }
 
@@ -300,24 +317,6 @@ static void on_pool(void *arg, const char *key, const void *before, const void *
     }
 }
 
-static void let_go(void *ctx, const char *node, const char *claim, bool doubtful)
-{
-    struct emptiness *e = ctx;
-    const struct nodeclaim *nc = store_claim(e->rt->store, claim);
-    if (nc) {
-        wait_for(e, nc, true, EMPTINESS_SPARED_NS);
-    }
-    if (!doubtful) {
-        taint_sweep_node(e->sweep, node);
-    }
-}
-
-static bool in_live_command(void *ctx, const char *claim)
-{
-    const struct emptiness *e = ctx;
-    return empty_groups_has(e->groups, claim);
-}
-
 /* ---- life --------------------------------------------------------------------------------------
  */
 
@@ -325,8 +324,6 @@ struct emptiness *emptiness_new(struct runtime *rt)
 {
     struct emptiness *e = NEW(struct emptiness);
     e->rt = rt;
-    e->groups = empty_groups_new(rt, let_go, e);
-    e->sweep = taint_sweep_new(rt, in_live_command, e);
     e->launches = launchlog_new(rt);
     e->waiting = map_new(STORE_MAX_OBJECTS);
     e->said = map_new(EMPTINESS_SAID_MAX);
@@ -353,8 +350,6 @@ void emptiness_free(struct emptiness *e)
     map_free(e->waiting);
     map_free(e->said);
     launchlog_free(e->launches);
-    taint_sweep_free(e->sweep);
-    empty_groups_free(e->groups);
     free(e);
 }
 

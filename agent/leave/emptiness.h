@@ -1,7 +1,7 @@
 /*
  * emptiness.h - empty nodes go (what is empty: core/candidate.h).
  *
- *     something flips → decide → 15 s of quiet → decide again → empty_group.h
+ *     something flips → decide → 15 s of quiet → decide again → command.h
  *
  * A decision is made soon after pods, nodes, claims or pools changed, and every 10 s. A node that
  * is decided on waits EMPTINESS_QUIET_NS; then it must still be a candidate within the budget, from
@@ -11,7 +11,6 @@
  * open, the store or the cloud is not ready, writing is not allowed, EC2 is failing or the clocks
  * differ; a pool whose last launches failed keeps its nodes (launchlog.h).
  *
- * Every round also takes off taints that nobody stands behind (taint_sweep.h).
  * Mode provision removes nothing by its own decision; mode observe logs what it would remove.
  */
 #ifndef KARP_AGENT_EMPTINESS_H

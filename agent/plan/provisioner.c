@@ -1,37 +1,27 @@
 /* provisioner.c - see provisioner.h. */
 #include "provisioner.h"
 
-#include "agent/claim/launcher.h"
 #include "agent/cloud/cloud.h"
 #include "agent/store/intents.h"
 #include "agent/store/store.h"
 #include "agent/work/gate.h"
 #include "agent/work/metrics.h"
 #include "batch.h"
-#include "brake.h"
 #include "common/base/alloc.h"
 #include "common/base/jsonx.h"
 #include "common/base/map.h"
 #include "common/base/str.h"
 #include "common/core/sched.h"
-#include "common/kube/decode.h"
-#include "ineffective.h"
+#include "creator.h"
 #include "order.h"
-#include "poolgate.h"
+#include "picture.h"
 #include "provision_report.h"
 
 enum stage { STAGE_IDLE, STAGE_DECIDING, STAGE_CREATING };
 
-/* A create that is on its way. */
-struct create {
-    struct provisioner *p;
-    struct order *order;
-};
-
 struct provisioner {
     struct runtime *rt;
     struct batch *batch;
-    struct brake *brake;
     struct provision_report *report;
     enum stage stage;
     bool wanted;
@@ -41,19 +31,15 @@ struct provisioner {
     struct snapshot snap;
     struct sched *sched;
     int64_t begun_ns;
-    /* its orders; [0, sent) have been sent */
-    struct order **orders;
-    size_t n_orders, sent, in_flight;
     uint32_t made; /* claims of the result that orders were made of */
-    struct create creates[PROVISION_CREATES_MAX];
-    struct metric_family *created;
+    size_t open;   /* orders that are not answered yet */
     /* UIDs of pods that the last decision did not get to, sorted */
     char **first;
     uint32_t n_first;
 };
 
 static void kick(void *arg);
-static void send_more(struct provisioner *p);
+static void creates_done(struct provisioner *p);
 
 static int64_t now_of(const struct provisioner *p)
 {
@@ -159,28 +145,6 @@ static bool may_begin(const struct provisioner *p)
            (rt->opt->mode == MODE_OBSERVE || gate_open(rt->gate));
 }
 
-/* Leaves out pods that are planned; they count through intents_requests. */
-static void leave_out_planned(struct provisioner *p, struct snapshot_in *in)
-{
-    const struct pod **pods = ARENA_NEW_N(&p->mem, const struct pod *, in->n_pods);
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < in->n_pods; i++) {
-        if (!intents_planned(p->rt->intents, in->pods[i])) {
-            pods[n++] = in->pods[i];
-        }
-    }
-    in->pods = pods;
-    in->n_pods = n;
-}
-
-/* What no decision may put beside its pods. */
-static void add_planned(struct provisioner *p, struct snapshot_in *in)
-{
-    in->planned = intents_all(p->rt->intents, &p->mem, &in->n_planned);
-    in->first = (const char *const *)p->first;
-    in->n_first = p->n_first;
-}
-
 static void forget_first(struct provisioner *p)
 {
     for (uint32_t i = 0; i < p->n_first; i++) {
@@ -210,25 +174,13 @@ static const char *target_name(const struct snapshot_node *n)
     return n->claim ? n->claim->m.name : n->name;
 }
 
-/* The snapshot is ours and not shown to anybody yet: rooms may still be narrowed. */
-static void take_planned_room(struct provisioner *p)
-{
-    for (uint32_t i = 0; i < p->snap.n_nodes; i++) {
-        struct snapshot_node *n = (struct snapshot_node *)(uintptr_t)&p->snap.nodes[i];
-        struct resources planned = intents_requests(p->rt->intents, target_name(n), &p->mem);
-        if (!resources_is_zero(&planned)) {
-            n->free = resources_add(&p->mem, &n->free, &planned, -1);
-        }
-    }
-}
-
 static void end_decision(struct provisioner *p)
 {
     p->sched = NULL;
     arena_done(&p->mem);
     store_thaw(p->rt->store);
     p->stage = STAGE_CREATING;
-    send_more(p);
+    creates_done(p);
 }
 
 static void apply_existing(struct provisioner *p, const struct sched_result *r)
@@ -247,6 +199,30 @@ static void apply_existing(struct provisioner *p, const struct sched_result *r)
     }
 }
 
+static void on_created(void *arg, const struct order *o, const char *claim, const char *why)
+{
+    struct provisioner *p = arg;
+    (void)why;
+    for (uint32_t i = 0; claim && i < o->n_pods; i++) {
+        provision_report_ordered(p->report, &o->pods[i], claim);
+    }
+    if (claim) {
+        provision_report_created(p->report, o, claim);
+    }
+    p->open--;
+    creates_done(p);
+}
+
+static void send(struct provisioner *p, struct order *o)
+{
+    if (p->rt->opt->mode == MODE_OBSERVE) {
+        order_free(o);
+        return;
+    }
+    p->open++;
+    creator_send(p->rt->creator, o, "provisioned", on_created, p);
+}
+
 /* In slices, like the decision: an order may name hundreds of types. */
 static void make_orders(void *arg)
 {
@@ -257,7 +233,7 @@ static void make_orders(void *arg)
         struct err err = ERR_INIT;
         struct order *o = order_new(p->rt, &r->claims[p->made++], &err);
         if (o) {
-            p->orders[p->n_orders++] = o;
+            send(p, o);
         } else {
             log_error(p->rt->log, "cannot make a NodeClaim", "error", err.msg);
         }
@@ -276,8 +252,7 @@ static void finish(struct provisioner *p)
     apply_existing(p, r);
     p->wanted = p->wanted || r->n_undecided > 0;
     remember_first(p, r);
-    p->orders = NEW_N(struct order *, r->n_claims);
-    p->n_orders = p->sent = p->made = 0;
+    p->made = 0;
     make_orders(p);
 }
 
@@ -298,33 +273,24 @@ static void slice(void *arg)
 
 static void begin(struct provisioner *p)
 {
-    struct snapshot_in in;
+    const struct picture_in in = {.launches_left = creator_launches_left(p->rt->creator),
+                                  .first = (const char *const *)p->first,
+                                  .n_first = p->n_first};
     p->wanted = false;
     p->begun_ns = now_of(p);
     arena_init(&p->mem, 64 << 10, PROVISION_ARENA_MAX);
     store_freeze(p->rt->store);
-    store_snapshot_in(p->rt->store, &p->mem, &in);
-    leave_out_planned(p, &in);
-    add_planned(p, &in);
-    ineffective_put(p->rt->ineffective, &p->mem, &in);
-    poolgate_pools(p->rt, &p->mem, brake_launches_left(p->brake), &in);
-    snapshot_build(&p->mem, &in, &p->snap);
+    picture_build(p->rt, &p->mem, &in, &p->snap);
     p->stage = STAGE_DECIDING;
     if (p->snap.n_pods == 0) {
         provision_report_nothing(p->report);
         end_decision(p);
         return;
     }
-    take_planned_room(p);
     struct sched_options o;
-    sched_options_default(&o);
-    o.preference = p->rt->opt->preference;
-    o.min_values = p->rt->opt->min_values;
+    picture_options(p->rt, &p->mem, &o);
     o.max_types = PROVISION_TYPES_MAX;
-    o.max_share_permyriad = p->rt->opt->max_share_permyriad;
     o.record_reasons = true;
-    (void)decode_scheduler_config(p->rt->decoder, &p->mem, p->rt->opt->scheduler_config,
-                                  &o.default_spreads, &o.n_default_spreads, NULL);
     p->sched = sched_begin(&p->mem, &p->snap, &o);
     /* The snapshot has taken this turn's time. */
     timer_set(&p->rt->timers, &p->slice, now_of(p), slice, p);
@@ -343,77 +309,10 @@ static void kick(void *arg)
     }
 }
 
-/* ---- creating ----------------------------------------------------------------------------------
- */
-
-static void remember(struct provisioner *p, const struct order *o, const char *claim)
+/* All that was ordered is answered: on to what was triggered meanwhile. */
+static void creates_done(struct provisioner *p)
 {
-    brake_created(p->brake, claim, o);
-    ineffective_launched(p->rt->ineffective, o, claim);
-    store_nominate(p->rt->store, claim, now_of(p) + intents_window_ns(p->rt));
-    for (uint32_t i = 0; i < o->n_pods; i++) {
-        intents_put(p->rt->intents, claim, o->pods[i].key, o->pods[i].uid);
-        provision_report_ordered(p->report, &o->pods[i], claim);
-    }
-    metric_add(p->created, LABELS("provisioned", o->pool, o->min_values_relaxed ? "true" : "false"),
-               1);
-    provision_report_created(p->report, o, claim);
-}
-
-static void on_created(void *arg, const struct kube_resp *resp)
-{
-    struct create *c = arg;
-    struct provisioner *p = c->p;
-    struct order *o = c->order;
-    c->order = NULL;
-    p->in_flight--;
-    const char *name = resp->body ? jsonx_str(resp->body, "metadata.name") : NULL;
-    const char *uid = resp->body ? jsonx_str(resp->body, "metadata.uid") : NULL;
-    if (resp->err.kind == ERR_NONE && name) {
-        remember(p, o, name);
-        if (p->rt->launcher && uid) {
-            launcher_created(p->rt->launcher, name, uid);
-        }
-    } else {
-        brake_give_back(p->brake);
-        log_error(p->rt->log, "cannot create NodeClaim", "NodePool", o->pool, "error",
-                  resp->err.msg);
-    }
-    order_free(o);
-    send_more(p);
-}
-
-static void send(struct provisioner *p, struct order *o)
-{
-    const char *why = p->rt->opt->mode == MODE_OBSERVE ? "" : brake_refuses(p->brake, o);
-    if (why) {
-        if (*why) {
-            log_info(p->rt->log, "not launching", "NodePool", o->pool, "reason", why);
-        }
-        order_free(o);
-        return;
-    }
-    struct create *c = p->creates;
-    while (c->order) {
-        c++;
-    }
-    *c = (struct create){.p = p, .order = o};
-    brake_take(p->brake);
-    p->in_flight++;
-    kube_create(&p->rt->client, KIND_NODE_CLAIM, NULL, o->body, on_created, c);
-}
-
-static void send_more(struct provisioner *p)
-{
-    while (p->sent < p->n_orders && p->in_flight < PROVISION_CREATES_MAX) {
-        struct order *o = p->orders[p->sent];
-        p->orders[p->sent++] = NULL;
-        send(p, o);
-    }
-    if (p->sent == p->n_orders && p->in_flight == 0 && p->stage == STAGE_CREATING) {
-        free(p->orders);
-        p->orders = NULL;
-        p->n_orders = p->sent = 0;
+    if (p->open == 0 && p->stage == STAGE_CREATING) {
         p->stage = STAGE_IDLE;
         timer_set(&p->rt->timers, &p->wait, now_of(p), kick, p);
     }
@@ -427,11 +326,7 @@ struct provisioner *provisioner_new(struct runtime *rt)
     struct provisioner *p = NEW(struct provisioner);
     p->rt = rt;
     p->batch = batch_new(rt, rt->opt->batch_idle_ns, rt->opt->batch_max_ns, on_batch, p);
-    p->brake = brake_new(rt);
     p->report = provision_report_new(rt);
-    p->created =
-        metrics_family(rt->metrics, "karpenter_nodeclaims_created_total", "NodeClaims created.",
-                       METRIC_COUNTER, LABELS("reason", "nodepool", "min_values_relaxed"), NULL, 0);
     store_subscribe(rt->store, STORE_POD, on_pod, p);
     store_subscribe(rt->store, STORE_NODE, on_node, p);
     store_subscribe(rt->store, STORE_POOL, on_pool, p);
@@ -447,20 +342,12 @@ void provisioner_free(struct provisioner *p)
     timer_stop(&p->rt->timers, &p->wait);
     timer_stop(&p->rt->timers, &p->slice);
     timer_stop(&p->rt->timers, &p->again);
-    for (size_t i = 0; i < PROVISION_CREATES_MAX; i++) {
-        order_free(p->creates[i].order);
-    }
-    for (size_t i = p->sent; i < p->n_orders; i++) {
-        order_free(p->orders[i]);
-    }
-    free(p->orders);
     if (p->stage == STAGE_DECIDING) {
         arena_done(&p->mem);
         store_thaw(p->rt->store);
     }
     forget_first(p);
     provision_report_free(p->report);
-    brake_free(p->brake);
     batch_free(p->batch);
     free(p);
 }

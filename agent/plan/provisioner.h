@@ -1,7 +1,7 @@
 /*
  * provisioner.h - pending pods become NodeClaims.
  *
- *     pods → batch → decision (sliced, over a frozen store) → orders → creates → idle
+ *     pods → batch → decision (sliced, over a frozen store) → orders → creator.h → idle
  *
  * A pod triggers when it becomes provisionable, and again every 10 s while it is and is not planned
  * for. One decision at a time; what is triggered meanwhile is decided after it. A decision begins
@@ -23,7 +23,6 @@
 #define PROVISION_SLICE_NS (15 * NS_PER_MS)
 #define PROVISION_SLICE_UNITS 500
 #define PROVISION_TYPES_MAX 600
-#define PROVISION_CREATES_MAX 50 /* in flight */
 #define PROVISION_ARENA_MAX ((size_t)512 << 20)
 
 struct provisioner;

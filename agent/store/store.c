@@ -29,6 +29,7 @@ _Static_assert(offsetof(struct pv, m) == offsetof(struct head, m), "model: meta 
 _Static_assert(offsetof(struct storage_class, m) == offsetof(struct head, m),
                "model: meta is second");
 _Static_assert(offsetof(struct csi_node, m) == offsetof(struct head, m), "model: meta is second");
+_Static_assert(offsetof(struct pdb, m) == offsetof(struct head, m), "model: meta is second");
 
 static const struct kind_row {
     const char *name;
@@ -49,6 +50,7 @@ static const struct kind_row {
     [STORE_CSI_NODE] = {"CSINode", KIND_CSI_NODE, false, STORE_MAX_OBJECTS},
     [STORE_LIMIT_RANGE] = {"LimitRange", KIND_LIMIT_RANGE, true, STORE_MAX_OBJECTS},
     [STORE_RUNTIME_CLASS] = {"RuntimeClass", KIND_RUNTIME_CLASS, false, STORE_MAX_OBJECTS},
+    [STORE_PDB] = {"PodDisruptionBudget", KIND_POD_DISRUPTION_BUDGET, true, STORE_MAX_OBJECTS},
 };
 
 static void *decode(struct decoder *d, enum store_kind kind, const json_t *o, struct err *reterr)
@@ -79,6 +81,8 @@ static void *decode(struct decoder *d, enum store_kind kind, const json_t *o, st
     case STORE_LIMIT_RANGE: /* the decoder's admission has the rest, see put */
     case STORE_RUNTIME_CLASS:
         return decode_namespace(d, o, reterr);
+    case STORE_PDB:
+        return decode_pdb(d, o, reterr);
     case STORE_KINDS:
         break;
     }
@@ -122,6 +126,9 @@ static void object_free(struct decoder *d, enum store_kind kind, void *object)
         break;
     case STORE_CSI_NODE:
         decode_csi_node_free(object);
+        break;
+    case STORE_PDB:
+        decode_pdb_free(object);
         break;
     case STORE_KINDS:
         store_usage_free(object);
@@ -543,11 +550,23 @@ bool store_listed(const struct store *s, enum store_kind kind)
 bool store_synced(const struct store *s)
 {
     for (int i = 0; i < STORE_KINDS; i++) {
-        if (!store_listed(s, (enum store_kind)i)) {
+        if (i != STORE_PDB && !store_listed(s, (enum store_kind)i)) {
             return false;
         }
     }
     return true;
+}
+
+static bool silent(const struct kind_store *k)
+{
+    int64_t heard_ns = k->watch ? watch_heard_ns(k->watch) : 0;
+    return clock_mono(k->s->rt->clock) - heard_ns > TROUBLE_NS;
+}
+
+bool store_pdbs_known(const struct store *s)
+{
+    const struct kind_store *k = &s->kinds[STORE_PDB];
+    return store_listed(s, STORE_PDB) && !(watch_error(k->watch) && silent(k));
 }
 
 const char *store_trouble(const struct store *s, struct err *ret)
@@ -556,9 +575,7 @@ const char *store_trouble(const struct store *s, struct err *ret)
         const struct kind_store *k = &s->kinds[i];
         const struct err *why = k->watch ? watch_error(k->watch) : NULL;
         bool synced = k->watch && watch_synced(k->watch);
-        int64_t heard_ns = k->watch ? watch_heard_ns(k->watch) : 0;
-        bool silent = clock_mono(s->rt->clock) - heard_ns > TROUBLE_NS;
-        if (synced && !(why && silent)) {
+        if (synced && !(why && silent(k))) {
             continue;
         }
         if (ret && why) {

@@ -228,7 +228,37 @@ void store_index(struct store *s, enum store_kind kind, const char *key, const v
             bucket_add(s->claims_by_pid, nc->provider_id, nc);
             bucket_add(s->claims_by_uid, nc->m.uid, nc);
         }
+    } else if (kind == STORE_PDB) {
+        if (before) {
+            bucket_remove(s->pdbs_by_ns, ((const struct pdb *)before)->m.ns, before);
+        }
+        if (now) {
+            bucket_add(s->pdbs_by_ns, ((const struct pdb *)now)->m.ns, now);
+        }
     }
+}
+
+/* Nothing may go even when all are healthy. */
+static bool never_allows(const struct pdb *b, const struct pod *p)
+{
+    bool current = !b->problem && b->has_status && b->observed_generation >= b->m.generation;
+    return current && b->expected > 0 && b->desired >= b->expected &&
+           !(b->always_allow && !p->ready);
+}
+
+bool store_held_for_ever(const struct store *s, const struct pod *p)
+{
+    const struct bucket *b = map_get(s->pdbs_by_ns, p->m.ns);
+    uint32_t n = 0;
+    bool never = false;
+    for (uint32_t i = 0; b && i < b->n; i++) {
+        const struct pdb *pdb = b->v[i];
+        if (selector_matches(&pdb->sel, &p->labels)) {
+            n++;
+            never |= never_allows(pdb, p);
+        }
+    }
+    return p->phase != POD_PENDING && (never || n > 1); /* the API refuses a pod under two */
 }
 
 static const void *bucket_first(const struct map *m, const char *key, uint32_t *ret_n)
@@ -267,6 +297,7 @@ void store_index_init(struct store *s)
     s->claims_by_pid = map_new(STORE_MAX_OBJECTS);
     s->claims_by_uid = map_new(STORE_MAX_OBJECTS);
     s->nodes_by_pid = map_new(STORE_MAX_OBJECTS);
+    s->pdbs_by_ns = map_new(STORE_MAX_OBJECTS);
 }
 
 void store_index_done(struct store *s)
@@ -282,4 +313,5 @@ void store_index_done(struct store *s)
     buckets_free(s->claims_by_pid);
     buckets_free(s->claims_by_uid);
     buckets_free(s->nodes_by_pid);
+    buckets_free(s->pdbs_by_ns);
 }

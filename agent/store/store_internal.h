@@ -71,6 +71,7 @@ struct store {
     struct map *pods_by_node, *provisionable;
     size_t n_bound;                                           /* pods in pods_by_node */
     struct map *claims_by_pid, *claims_by_uid, *nodes_by_pid; /* of buckets */
+    struct map *pdbs_by_ns;                                   /* likewise */
     struct map *nominations;
     unsigned frozen;
     struct limbo *limbo;
@@ -82,6 +83,8 @@ void store_index(struct store *s, enum store_kind kind, const char *key, const v
                  const void *now);
 void store_index_init(struct store *s);
 void store_index_done(struct store *s);
+/* No eviction of the pod is ever granted: its budgets, not their present state, refuse it. */
+bool store_held_for_ever(const struct store *s, const struct pod *p);
 /* Frees the object now, or at the thaw. */
 void store_retire(struct store *s, enum store_kind kind, void *object);
 void store_usage_free(struct usage_box *box);

@@ -1,6 +1,8 @@
 /* store_view.c - nominations, and the store as a decision sees it; see store.h. */
+#include "agent/leave/notice.h"
 #include "common/base/alloc.h"
 #include "common/base/str.h"
+#include "common/base/timefmt.h"
 #include "store_internal.h"
 
 /* ---- nominations ------------------------------------------------------------------------------
@@ -69,10 +71,29 @@ bool store_leaving(const struct store *s, const struct node *n)
     return false;
 }
 
+/* The machine goes within minutes, whatever its pods do: it is taken away, or its time is nearly
+ * up. */
+static bool ends_soon(const struct store *s, const struct node *n)
+{
+    const struct nodeclaim *nc = store_claim_by_provider_id(s, n->provider_id);
+    const struct condition *c = nc ? condition_find(&nc->conditions, "DisruptionReason") : NULL;
+    const char *text = nc ? kvs_get(&nc->m.annotations, ANN_TERMINATION_TIME) : NULL;
+    int64_t end_ns;
+    if (c && c->status == STATUS_TRUE && notice_mark_ends_soon(c->reason)) {
+        return true;
+    }
+    return text && timefmt_parse_rfc3339(text, &end_ns) &&
+           end_ns - clock_wall(s->rt->clock) <= STORE_LEAD_NS;
+}
+
 bool store_must_move(const struct store *s, const struct pod *p, const struct node *n)
 {
-    return pod_reschedulable(p) && store_leaving(s, n) &&
-           !(pod_active(p) && pod_do_not_disrupt(p, clock_wall(s->rt->clock)));
+    if (!pod_reschedulable(p) || !store_leaving(s, n)) {
+        return false;
+    }
+    bool stays = pod_active(p) &&
+                 (pod_do_not_disrupt(p, clock_wall(s->rt->clock)) || store_held_for_ever(s, p));
+    return !stays || ends_soon(s, n);
 }
 
 /* The objects of a map as an array. */
@@ -158,6 +179,8 @@ static void add_volumes(const struct store *s, struct arena *a, struct snapshot_
     ret->pvs = ALL(STORE_PV, pv, &ret->n_pvs);
     ret->storage_classes = ALL(STORE_STORAGE_CLASS, storage_class, &ret->n_storage_classes);
     ret->csi_nodes = ALL(STORE_CSI_NODE, csi_node, &ret->n_csi_nodes);
+    ret->pdbs = ALL(STORE_PDB, pdb, &ret->n_pdbs);
+    ret->pdbs_unknown = !store_pdbs_known(s);
 }
 
 void store_snapshot_in(const struct store *s, struct arena *a, struct snapshot_in *ret)

@@ -330,7 +330,7 @@ static bool is_dry_run(const struct aws_req *req)
 
 static bool aws_writes(const struct aws_req *req)
 {
-    static const char *const reading[] = {"Describe", "Get", "List", "Receive"};
+    static const char *const reading[] = {"Describe", "Get", "List"};
     for (size_t i = 0; i < ARRAY_LEN(reading); i++) {
         if (str_starts(req->action, reading[i])) {
             return false;

@@ -2,8 +2,8 @@
  * gate.h - the fence around every write.
  *
  * Two ports that stand before the real ones. Reads pass. A write (any kube method but GET; any AWS
- * action that does not begin with Describe, Get, List, Receive, and no DryRun) passes only if the
- * agent may act right now:
+ * action that does not begin with Describe, Get, List, and no DryRun; so ReceiveMessage is one, for
+ * it hides messages from everybody else) passes only if the agent may act right now:
  *   - mode is not observe,
  *   - it holds the Lease and its deadline (monotonic) lies ahead, or leader election is off,
  *   - nobody else's controller holds a fresh Lease (gate_standby).

@@ -35,6 +35,7 @@
 /* Page sizes as Karpenter's. */
 #define EC2_PAGE_INSTANCES                                                                         \
     250 /* EC2 takes up to 1000; they would take too long to read in one go */
+#define EC2_PAGE_STATUSES 1000
 #define EC2_PAGE_SUBNETS 500
 #define EC2_PAGE_GROUPS 500
 #define EC2_PAGE_IMAGES 1000
@@ -259,6 +260,32 @@ struct ec2_describe_instances {
 void ec2_encode_describe_instances(struct form *f, const struct ec2_describe_instances *req);
 int ec2_parse_describe_instances(struct arena *a, const char *body, size_t n,
                                  struct ec2_instances *ret, struct err *reterr);
+
+/* One that EC2 finds fault with, or that an event is scheduled for. */
+struct ec2_instance_status {
+    const char *id;
+    bool instance_bad, system_bad;              /* "impaired" */
+    int64_t instance_since_ns, system_since_ns; /* wall, 0 = not told */
+    struct ec2_strings events;                  /* codes of those that are still to come */
+};
+
+struct ec2_instance_statuses {
+    const struct ec2_instance_status *v;
+    size_t n;
+    const char *next_token;
+};
+
+struct ec2_describe_status {
+    struct ec2_filters filters;
+    int64_t max_results;
+    const char *next_token;
+};
+
+void ec2_encode_describe_status(struct form *f, const struct ec2_describe_status *req);
+/* Events that are over are listed for days, their description begins with [Completed] or
+ * [Canceled]: they are left out. */
+int ec2_parse_describe_status(struct arena *a, const char *body, size_t n,
+                              struct ec2_instance_statuses *ret, struct err *reterr);
 
 struct ec2_state_change {
     const char *id, *state, *previous;

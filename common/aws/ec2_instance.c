@@ -78,6 +78,63 @@ int ec2_parse_describe_instances(struct arena *a, const char *body, size_t n,
     return 0;
 }
 
+void ec2_encode_describe_status(struct form *f, const struct ec2_describe_status *req)
+{
+    form_init(f, "DescribeInstanceStatus", EC2_VERSION);
+    ec2_put_filters(f, &req->filters);
+    ec2_put_page(f, req->max_results, req->next_token);
+}
+
+static bool impaired(const struct xml *x, const char *check, int64_t *ret_since_ns)
+{
+    const struct xml *c = xml_at(x, check);
+    for (XML_EACH(xml_at(c, "details"), "item", it)) {
+        int64_t since_ns = xml_time(it, "impairedSince", 0);
+        if (since_ns && (!*ret_since_ns || since_ns < *ret_since_ns)) {
+            *ret_since_ns = since_ns;
+        }
+    }
+    return str_eq(xml_text(c, "status"), "impaired");
+}
+
+static struct ec2_strings events_to_come(struct arena *a, const struct xml *x)
+{
+    const char **v = ARENA_NEW_N(a, const char *, xml_count(x, "eventsSet", "item"));
+    size_t n = 0;
+    for (XML_EACH(xml_at(x, "eventsSet"), "item", it)) {
+        const char *code = ec2_text(it, "code"), *text = xml_text_or(it, "description", "");
+        if (code && !str_starts(text, "[Completed]") && !str_starts(text, "[Canceled]")) {
+            v[n++] = code;
+        }
+    }
+    return (struct ec2_strings){v, n};
+}
+
+int ec2_parse_describe_status(struct arena *a, const char *body, size_t n,
+                              struct ec2_instance_statuses *ret, struct err *reterr)
+{
+    const struct xml *root =
+        ec2_root(a, body, n, "DescribeInstanceStatusResponse", "instanceStatusSet", reterr);
+    if (!root) {
+        return -1;
+    }
+    struct ec2_instance_status *v =
+        ARENA_NEW_N(a, struct ec2_instance_status, xml_count(root, "instanceStatusSet", "item"));
+    size_t count = 0;
+    for (XML_EACH(xml_at(root, "instanceStatusSet"), "item", it)) {
+        struct ec2_instance_status *s = &v[count++];
+        s->id = ec2_text(it, "instanceId");
+        s->instance_bad = impaired(it, "instanceStatus", &s->instance_since_ns);
+        s->system_bad = impaired(it, "systemStatus", &s->system_since_ns);
+        s->events = events_to_come(a, it);
+        if (!s->id) {
+            return err_set(reterr, ERR_INVALID, "EC2 listed the status of an instance without id");
+        }
+    }
+    *ret = (struct ec2_instance_statuses){v, count, ec2_text(root, "nextToken")};
+    return 0;
+}
+
 void ec2_encode_terminate_instances(struct form *f, const struct ec2_strings *ids)
 {
     form_init(f, "TerminateInstances", EC2_VERSION);

@@ -229,14 +229,25 @@ static bool disrupted_taint(const struct symtab *t, const struct node *node)
     return false;
 }
 
-static bool is_leaving(const struct symtab *t, const struct node *node, const struct nodeclaim *nc)
+static bool is_going(const struct node *node, const struct nodeclaim *nc)
 {
-    if (node != NULL && (node->m.deleted_ns != 0 || disrupted_taint(t, node))) {
-        return true;
-    }
-    return nc != NULL &&
-           (nc->m.deleted_ns != 0 || condition_true(&nc->conditions, "InstanceTerminating") ||
-            condition_true(&nc->conditions, "DisruptionReason"));
+    return (node != NULL && node->m.deleted_ns != 0) ||
+           (nc != NULL &&
+            (nc->m.deleted_ns != 0 || condition_true(&nc->conditions, "InstanceTerminating")));
+}
+
+static bool is_assumed(const struct snapshot_in *in, const struct nodeclaim *nc)
+{
+    return nc != NULL && in->n_leaving > 0 &&
+           bsearch(&nc->m.name, in->leaving, in->n_leaving, sizeof(*in->leaving), str_qsort_cmp);
+}
+
+static bool is_leaving(const struct snapshot_in *in, const struct node *node,
+                       const struct nodeclaim *nc)
+{
+    return is_going(node, nc) || is_assumed(in, nc) ||
+           (node != NULL && disrupted_taint(in->syms, node)) ||
+           (nc != NULL && condition_true(&nc->conditions, "DisruptionReason"));
 }
 
 /* A claim that was not launched: room for its own pods, and the largest type against limits. */
@@ -345,14 +356,14 @@ static void join(struct builder *b, struct snapshot_node *n)
         n->allocatable = filled(b, &n->allocatable, &nc->allocatable);
     }
     bool lost = node == NULL && condition_true(&nc->conditions, "Registered");
-    n->leaving = is_leaving(b->in->syms, node, nc);
+    n->leaving = is_leaving(b->in, node, nc);
     n->target = !n->leaving && !lost && !(node != NULL && node->unschedulable);
     room(b, n);
 }
 
 static void count_in_pool(struct builder *b, const struct snapshot_node *n)
 {
-    if (n->pool == NULL || n->leaving) {
+    if (n->pool == NULL || is_going(n->node, n->claim)) {
         return;
     }
     struct snapshot_pool *p = &b->pools[n->pool - b->pools];

@@ -16,7 +16,9 @@
  * types. A claim whose Node was there and is gone is no target.
  *
  * Marked for leaving is: a deletion timestamp (claim's or node's), InstanceTerminating or
- * DisruptionReason on the claim, the taint karpenter.sh/disrupted.
+ * DisruptionReason on the claim, the taint karpenter.sh/disrupted. Only what is being deleted stops
+ * counting against the pool's limits (Karpenter: what is marked), so that limits hold while a node
+ * waits for its replacement.
  *
  * Pods to place are the provisionable ones and the reschedulable ones bound to a leaving node;
  * others in the array are left out. A driver that wants pods of a leaving node to stay out
@@ -105,6 +107,10 @@ struct snapshot_in {
     const struct pdb *const *pdbs;
     uint32_t n_pdbs;
     bool pdbs_unknown; /* they could not be read: no pod may be moved */
+    /* Names of claims, sorted, that count as leaving though nothing says so yet: what if they did.
+     */
+    const char *const *leaving;
+    uint32_t n_leaving;
 };
 
 struct snapshot_pool {
@@ -115,7 +121,8 @@ struct snapshot_pool {
     enum reason_code closed;
     const char *closed_text;
     int64_t max_new_nodes;
-    struct resources in_use; /* capacity of the pool's nodes and claims that are not leaving */
+    struct resources
+        in_use; /* capacity of the pool's nodes and claims that are not being deleted */
     int64_t nodes_in_use;
 };
 

@@ -92,9 +92,38 @@ static bool keeps_node(const json_t *pod)
     return stays(pod) && !str_eq(kind, "DaemonSet") && !str_eq(kind, "Node");
 }
 
+/* The claim's condition DisruptionReason, if it is True and names a decision of the agent's own. */
+static const json_t *mark_of(const json_t *claim)
+{
+    static const char *const reasons[] = {"Empty", "Underutilized", "Drifted"};
+    size_t i;
+    json_t *c;
+    json_array_foreach (jsonx_arr(claim, "status.conditions"), i, c) {
+        for (size_t k = 0; k < ARRAY_LEN(reasons); k++) {
+            if (str_eq(jsonx_str(c, "type"), "DisruptionReason") &&
+                str_eq(jsonx_str(c, "status"), "True") &&
+                str_eq(jsonx_str(c, "reason"), reasons[k])) {
+                return c;
+            }
+        }
+    }
+    return NULL;
+}
+
 static bool voluntary(const json_t *claim)
 {
-    return str_eq(sim_cond_status(claim, "DisruptionReason"), "True");
+    return mark_of(claim) != NULL;
+}
+
+static bool marked_as(const json_t *claim, const char *reason)
+{
+    return str_eq(jsonx_str(mark_of(claim), "reason"), reason);
+}
+
+/* As Karpenter: drift does not wait for pods where there is a terminationGracePeriod. */
+static bool forces(const json_t *claim)
+{
+    return marked_as(claim, "Drifted") && jsonx_str(claim, "spec.terminationGracePeriod");
 }
 
 static void check_pods_of(struct sim_watchdog *w, const json_t *claim, const char *node)
@@ -105,17 +134,17 @@ static void check_pods_of(struct sim_watchdog *w, const json_t *claim, const cha
         if (!str_eq(sim_pod_node(pod), node)) {
             continue;
         }
-        if (keeps_node(pod)) {
+        if (keeps_node(pod) && marked_as(claim, "Empty")) {
             violation(w, "NotEmpty", name, jsonx_str_or(pod, "metadata.name", ""));
         }
-        if (stays(pod) && says_no(pod)) {
+        if (stays(pod) && says_no(pod) && !forces(claim)) {
             violation(w, "DoNotDisrupt", name, jsonx_str_or(pod, "metadata.name", ""));
         }
     }
 }
 
 /* What one budget lets go of n nodes; -1 if it does not count here. */
-static int64_t budget_allows(const json_t *budget, int64_t n)
+static int64_t budget_allows(const json_t *budget, int64_t n, const char *why)
 {
     const json_t *nodes = json_object_get(budget, "nodes"), *reason;
     const char *text = json_string_value(nodes);
@@ -123,7 +152,7 @@ static int64_t budget_allows(const json_t *budget, int64_t n)
     size_t i;
     bool meant = !jsonx_arr(budget, "reasons");
     json_array_foreach (jsonx_arr(budget, "reasons"), i, reason) {
-        meant = meant || str_eq(json_string_value(reason), "Empty");
+        meant = meant || str_eq(json_string_value(reason), why);
     }
     if (!meant || jsonx_str(budget, "schedule")) {
         return -1;
@@ -161,7 +190,7 @@ static void check_budget(struct sim_watchdog *w, const json_t *claim)
         }
     }
     json_array_foreach (jsonx_arr(np, "spec.disruption.budgets"), i, budget) {
-        int64_t allows = budget_allows(budget, all);
+        int64_t allows = budget_allows(budget, all, jsonx_str(mark_of(claim), "reason"));
         least = allows >= 0 && allows < least ? allows : least;
     }
     if (leaving > least) {
@@ -171,11 +200,61 @@ static void check_budget(struct sim_watchdog *w, const json_t *claim)
     }
 }
 
+/* How many claims carry the command's ID and are initialized; *ret_of: how many there are to be. */
+static int64_t replacements(const struct sim_watchdog *w, const char *id, int64_t *ret_of)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < sim_api_count(api_of(w), SIM_NODECLAIM); i++) {
+        const json_t *c = sim_api_at(api_of(w), SIM_NODECLAIM, i);
+        const char *text = text_in(jsonx_obj(c, "metadata.annotations"), "karp.dev/replaces");
+        AUTO_JSON json_t *o = text ? jsonx_parse(text, strlen(text), "replaces", NULL) : NULL;
+        if (o && str_eq(jsonx_str(o, "command"), id)) {
+            *ret_of = jsonx_int(o, "of", 0);
+            n += str_eq(sim_cond_status(c, "Initialized"), "True") && !is_going(c);
+        }
+    }
+    return n;
+}
+
+/* The ID of a command with replacements, "" if there is none. */
+static void command_of(const json_t *claim, char dst[17])
+{
+    const char *text = jsonx_str_or(mark_of(claim), "message", "");
+    str_copy(dst, 17, str_starts(text, "command ") ? text + sizeof("command ") - 1 : "");
+}
+
+static void check_replaced(struct sim_watchdog *w, const json_t *claim)
+{
+    char id[17], text[96];
+    int64_t of = -1;
+    command_of(claim, id);
+    int64_t n = *id ? replacements(w, id, &of) : -1;
+    if (n != of) {
+        snprintf(text, sizeof(text), "%lld of %lld replacements are initialized", (long long)n,
+                 (long long)of);
+        violation(w, "Replacement", jsonx_str_or(claim, "metadata.name", ""), text);
+    }
+}
+
+/* False only if the cloud knows it and it is down. */
+static bool instance_lives(const struct sim_watchdog *w, const json_t *claim)
+{
+    const char *id = jsonx_str_or(claim, "status.providerID", "");
+    for (size_t i = 0; i < simec2_n_instances(w->run->ec2); i++) {
+        const struct simec2_instance *inst = simec2_instance_at(w->run->ec2, i);
+        if (str_eq(inst->provider_id, id)) {
+            return inst->state == SIMEC2_PENDING || inst->state == SIMEC2_RUNNING;
+        }
+    }
+    return true;
+}
+
 static void check_removal(struct sim_watchdog *w, const json_t *claim)
 {
     const char *node = jsonx_str(claim, "status.nodeName");
     const json_t *o = node ? sim_api_get(api_of(w), SIM_NODE, NULL, node) : NULL;
-    if (!voluntary(claim)) {
+    /* What is gone or going already is no decision of the agent's. */
+    if (!voluntary(claim) || (o && is_going(o)) || !instance_lives(w, claim)) {
         return;
     }
     if (says_no(claim) || says_no(o)) {
@@ -185,6 +264,7 @@ static void check_removal(struct sim_watchdog *w, const json_t *claim)
         check_pods_of(w, claim, node);
     }
     check_budget(w, claim);
+    check_replaced(w, claim);
 }
 
 /* ---- at an eviction
@@ -255,7 +335,8 @@ static void check_eviction(struct sim_watchdog *w, const json_t *pod)
     }
     for (size_t i = 0; says_no(pod) && i < sim_api_count(api_of(w), SIM_NODECLAIM); i++) {
         const json_t *c = sim_api_at(api_of(w), SIM_NODECLAIM, i);
-        if (str_eq(jsonx_str(c, "status.nodeName"), sim_pod_node(pod)) && voluntary(c)) {
+        if (str_eq(jsonx_str(c, "status.nodeName"), sim_pod_node(pod)) && voluntary(c) &&
+            !forces(c)) {
             violation(w, "DoNotDisrupt", jsonx_str_or(pod, "metadata.name", ""), "was evicted");
         }
     }
@@ -420,15 +501,62 @@ static bool is_disrupted(const json_t *node)
     return false;
 }
 
-static bool claim_goes(const struct sim_watchdog *w, const char *provider_id)
+/* NULL if there is none. */
+static const json_t *find_by(const struct sim_watchdog *w, enum sim_kind_id kind, const char *path,
+                             const char *provider_id)
 {
-    for (size_t i = 0; i < sim_api_count(api_of(w), SIM_NODECLAIM); i++) {
-        const json_t *c = sim_api_at(api_of(w), SIM_NODECLAIM, i);
-        if (str_eq(jsonx_str(c, "status.providerID"), provider_id)) {
-            return is_going(c);
+    for (size_t i = 0; i < sim_api_count(api_of(w), kind); i++) {
+        const json_t *o = sim_api_at(api_of(w), kind, i);
+        if (str_eq(jsonx_str(o, path), provider_id)) {
+            return o;
         }
     }
-    return false;
+    return NULL;
+}
+
+/* It is being deleted, or a command waits for its replacements. */
+static bool claim_goes(const struct sim_watchdog *w, const char *provider_id)
+{
+    const json_t *claim = find_by(w, SIM_NODECLAIM, "status.providerID", provider_id);
+    char id[17] = "";
+    int64_t of = 0;
+    if (claim) {
+        command_of(claim, id);
+    }
+    if (*id) {
+        replacements(w, id, &of);
+    }
+    return claim && (is_going(claim) || of > 0);
+}
+
+/* Somebody holds the Lease, so that he may act. */
+static bool somebody_leads(const struct sim_watchdog *w)
+{
+    bool leads = w->run->n_guests == 0;
+    for (int i = 0; i < w->run->n_guests; i++) {
+        leads = leads || (guest_up(w->run->guests[i]) && guest_leads(w->run->guests[i]));
+    }
+    return leads;
+}
+
+/* A warning was read: is its node being drained? */
+static void check_notices(struct sim_watchdog *w)
+{
+    for (size_t i = 0; i < simec2_n_instances(w->run->ec2); i++) {
+        const struct simec2_instance *inst = simec2_instance_at(w->run->ec2, i);
+        if (!inst->notice_read) {
+            continue;
+        }
+        const char *id = inst->provider_id;
+        const json_t *claim = find_by(w, SIM_NODECLAIM, "status.providerID", id);
+        const json_t *node = find_by(w, SIM_NODE, "spec.providerID", id);
+        bool begun = !claim || (is_going(claim) && !node) ||
+                     (is_going(claim) && is_going(node) && is_disrupted(node));
+        bool bad = inst->state == SIMEC2_RUNNING && !begun && somebody_leads(w);
+        if (too_old(w, "Notice", inst->id, bad, INVARIANT_NOTICE_NS)) {
+            violation(w, "Notice", inst->id, "is taken back, and its node is not drained");
+        }
+    }
 }
 
 static void check_taints(struct sim_watchdog *w)
@@ -504,6 +632,7 @@ void watchdog_look(struct sim_watchdog *w)
     if (aged) {
         w->ages_ns = now;
         check_taints(w);
+        check_notices(w);
         check_growth(w);
     }
     if (now - w->starved_ns >= INVARIANT_STARVED_EVERY_NS) {

@@ -2,34 +2,43 @@
  * invariants.h - what must never be, looked at after every event.
  *
  * At every write of an agent:
- *   NotEmpty         it deletes a claim by its own decision while a pod runs on its node that is
- *                    neither a DaemonSet's nor static nor on its way out
- *   DoNotDisrupt     it does so although the Node, the claim or a pod says do-not-disrupt; or it
- *                    evicts such a pod from a node that leaves by its own decision
- *   Budget           it does so and more of the pool's claims are on their way out by such
- *                    decisions than the pool's budgets allow (those without schedule)
- *   Pdb              it evicts a pod in settled weather although, by a count over pods, a
- *                    PodDisruptionBudget had none to spare
- *   Limit            it creates or fills a claim, and the pool's claims exceed the pool's limits
+ * - NotEmpty: it deletes a claim as empty while a pod runs on its node that is neither a
+ *   DaemonSet's nor static nor on its way out
+ * - Replacement: it deletes a claim whose mark names a command, and not all replacements of that
+ *   command are initialized
+ * - DoNotDisrupt: it deletes a claim by its own decision although the Node, the claim or a pod says
+ *   do-not-disrupt; or it evicts such a pod from a node that leaves by its own decision (but for
+ *   drift under a terminationGracePeriod)
+ * - Budget: it deletes a claim by its own decision and more of the pool's claims are on their way
+ *   out by such decisions than the pool's budgets allow (those without schedule)
+ * - Pdb: it evicts a pod in settled weather although, by a count over pods, a PodDisruptionBudget
+ *   had none to spare
+ * - Limit: it creates or fills a claim, and the pool's claims exceed the pool's limits
+ *
  * At any time:
- *   TwoInstances     two living instances carry the UID of one claim
- *   Foreign          an instance with another cluster's UID goes down
- *   Orphan           an instance of this cluster lives without a claim and without a Ready Node
- *                    for INVARIANT_ORPHAN_NS, and no agent says GarbageCollectionHalted
- *   Taint            a Node has had karpenter.sh/disrupted for INVARIANT_TAINT_NS while its claim
- *                    is not being deleted
- *   Starved          a pod has waited for INVARIANT_STARVED_NS, a new node would plainly take it
- *                    (starved.h) all the while, and no agent says that something needs attention
- *   Growth           an agent has more than INVARIANT_OPEN_MAX requests and watches open, or the
- *                    account more than INVARIANT_TEMPLATES_MAX launch templates
- *   Turn             a turn of an agent, or what it does on hearing one answer, takes more
- * processor time than run_options.turn_limit_ns; only where that is set, since no two machines are
- * alike At the end of a run that has been calm for INVARIANT_SETTLED_NS: View             the
- * leading agent's count of nodes differs from the cluster's
+ * - TwoInstances: two living instances carry the UID of one claim
+ * - Foreign: an instance with another cluster's UID goes down
+ * - Orphan: an instance of this cluster lives without a claim and without a Ready Node for
+ *   INVARIANT_ORPHAN_NS, and no agent says GarbageCollectionHalted
+ * - Taint: a Node has had karpenter.sh/disrupted for INVARIANT_TAINT_NS while its claim is not
+ *   being deleted and no replacement of its command is there
+ * - Notice: an agent received the interruption warning of a claim's instance, and for
+ *   INVARIANT_NOTICE_NS the claim or its Node is not being deleted, or the Node not tainted: the
+ *   drain has not begun
+ * - Starved: a pod has waited for INVARIANT_STARVED_NS, a new node would plainly take it
+ *   (starved.h) all the while, and no agent says that something needs attention
+ * - Growth: an agent has more than INVARIANT_OPEN_MAX requests and watches open, or the account
+ *   more than INVARIANT_TEMPLATES_MAX launch templates
+ * - Turn: a turn of an agent, or what it does on hearing one answer, takes more processor time than
+ *   run_options.turn_limit_ns; only where that is set, since no two machines are alike
+ *
+ * At the end of a run that has been calm for INVARIANT_SETTLED_NS:
+ * - View: the leading agent's count of nodes differs from the cluster's
  *
  * What depends on time counts only calm time: while a storm lasts (faults.h) or no agent is up,
  * nobody can clean up. A voluntary decision shows in the claim's condition DisruptionReason, which
- * an agent writes before it deletes. A violation is noted once per object and kind.
+ * an agent writes before it deletes; reasons that name an interruption are none. A violation is
+ * noted once per object and kind.
  *
  * Looking is cheap: writes are judged as they happen, instances only when their number or the
  * claims changed, and what can only grow old every INVARIANT_AGES_NS.
@@ -44,6 +53,7 @@
 #define INVARIANT_STARVED_NS (INT64_C(20) * 60 * NS_PER_S)
 #define INVARIANT_STARVED_EVERY_NS (INT64_C(30) * NS_PER_S)
 #define INVARIANT_STARVED_PODS 20 /* the first so many that wait are looked at */
+#define INVARIANT_NOTICE_NS (INT64_C(10) * NS_PER_S)
 #define INVARIANT_SETTLED_NS (INT64_C(3) * 60 * NS_PER_S)
 #define INVARIANT_AGES_NS (INT64_C(5) * NS_PER_S)
 #define INVARIANT_OPEN_MAX 2000

@@ -214,10 +214,11 @@ static int check_message(const json_t *o, const char *where, struct err *reterr)
 
 static int check_sqs(const json_t *arg, const char *where, struct err *reterr)
 {
-    static const char *const keys[] = {"send", NULL};
+    static const char *const keys[] = {"send", "times", NULL};
     char place[PLACE_MAX];
     snprintf(place, sizeof(place), "%.120s.send", where);
-    if (scenario_keys(arg, where, keys, reterr) < 0 || need(arg, "send", where, reterr) < 0) {
+    if (scenario_keys(arg, where, keys, reterr) < 0 || need(arg, "send", where, reterr) < 0 ||
+        check_number(arg, "times", 1, where, reterr) < 0) {
         return -1;
     }
     return check_list(json_object_get(arg, "send"), place, "messages", check_message, reterr);

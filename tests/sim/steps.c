@@ -248,7 +248,11 @@ static int do_sqs(struct sim_run *r, const json_t *arg, struct err *reterr)
         if (fill_in(r, text, &filled, reterr) < 0) {
             return err_wrap(reterr, "sqs.send[%zu]", i);
         }
-        if (filled.over || !simec2_queue_send(r->ec2, filled.p)) {
+        bool taken = !filled.over;
+        for (int64_t k = 0; taken && k < jsonx_int(arg, "times", 1); k++) {
+            taken = simec2_queue_send(r->ec2, filled.p);
+        }
+        if (!taken) {
             return err_set(reterr, ERR_INVALID, "sqs.send[%zu]: the queue does not take it", i);
         }
         sim_note(r->world, "a message is sent: %.100s", filled.p);

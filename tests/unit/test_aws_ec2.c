@@ -186,6 +186,13 @@ static void instances_by_filter(struct form *f)
     ec2_encode_describe_instances(f, &req);
 }
 
+static void status(struct form *f)
+{
+    const struct ec2_describe_status req = {
+        .filters = TWO_FILTERS, .max_results = EC2_PAGE_STATUSES, .next_token = "n"};
+    ec2_encode_describe_status(f, &req);
+}
+
 static void terminate(struct form *f)
 {
     const struct ec2_strings ids = STRINGS("i-1", "i-2");
@@ -325,6 +332,7 @@ static const struct {
     {delete_by_id, "Action=DeleteLaunchTemplate" V "&LaunchTemplateId=lt-1"},
     {instances_by_id, "Action=DescribeInstances" V "&InstanceId.1=i-1&InstanceId.2=i-2"},
     {instances_by_filter, "Action=DescribeInstances" V FORM_FILTERS "&MaxResults=250&NextToken=n"},
+    {status, "Action=DescribeInstanceStatus" V FORM_FILTERS "&MaxResults=1000&NextToken=n"},
     {terminate, "Action=TerminateInstances" V "&InstanceId.1=i-1&InstanceId.2=i-2"},
     {tag, "Action=CreateTags" V "&ResourceId.1=i-1&Tag.1.Key=karpenter.sh%2Fnodepool"
           "&Tag.1.Value=default&Tag.2.Key=Name&Tag.2.Value="},
@@ -553,6 +561,51 @@ START_TEST(reads_instances)
 }
 END_TEST
 
+#define CHECK(tag, status, since)                                                                  \
+    "<" tag "><status>" status "</status><details><item><name>reachability</name>" since           \
+    "</item></details></" tag ">"
+#define SINCE(t) "<impairedSince>" t "</impairedSince>"
+
+START_TEST(reads_statuses)
+{
+    static const char answer[] = XML
+        "<DescribeInstanceStatusResponse" NS "<instanceStatusSet>"
+        "<item><instanceId>i-1</instanceId>" CHECK("systemStatus", "ok", "") CHECK(
+            "instanceStatus", "impaired",
+            SINCE(
+                "2026-01-05T09:00:00Z")) "</item><item><instanceId>i-2</instanceId><eventsSet>"
+                                         "<item><code>instance-reboot</"
+                                         "code><description>[Completed] done</description></item>"
+                                         "<item><code>instance-retirement</code><description>soon</"
+                                         "description></item>"
+                                         "<item><description>no code</description></item>"
+                                         "<item><code>instance-stop</code><description>[Canceled] "
+                                         "no</description></item>"
+                                         "</eventsSet>" CHECK("systemStatus", "impaired", "") CHECK(
+                                             "instanceStatus", "insufficient-data",
+                                             "") "</item></instanceStatusSet><nextToken>t</"
+                                                 "nextToken></DescribeInstanceStatusResponse>";
+    static const char nobody[] =
+        XML "<DescribeInstanceStatusResponse" NS "<instanceStatusSet><item/></instanceStatusSet>"
+            "</DescribeInstanceStatusResponse>";
+    begin();
+    struct ec2_instance_statuses got;
+    ck_assert_int_eq(ec2_parse_describe_status(&arena, answer, sizeof(answer) - 1, &got, NULL), 0);
+    ck_assert_uint_eq(got.n, 2);
+    ck_assert_str_eq(got.v[0].id, "i-1");
+    ck_assert(got.v[0].instance_bad && !got.v[0].system_bad);
+    ck_assert_int_eq(got.v[0].instance_since_ns, INT64_C(1767603600) * 1000000000);
+    ck_assert_uint_eq(got.v[0].events.n, 0);
+    ck_assert(!got.v[1].instance_bad && got.v[1].system_bad);
+    ck_assert_int_eq(got.v[1].system_since_ns, 0);
+    ck_assert_uint_eq(got.v[1].events.n, 1);
+    ck_assert_str_eq(got.v[1].events.v[0], "instance-retirement");
+    ck_assert_str_eq(got.next_token, "t");
+    ck_assert_int_eq(ec2_parse_describe_status(&arena, nobody, sizeof(nobody) - 1, &got, NULL), -1);
+    end();
+}
+END_TEST
+
 START_TEST(reads_terminations_and_tags)
 {
     static const char ended[] =
@@ -757,6 +810,7 @@ END_TEST
 
 UNIT_MAIN("aws_ec2", UNIT_CASES(encodes, forms), UNIT_TEST(reads_fleets),
           UNIT_TEST(reads_templates), UNIT_TEST(reads_one_template), UNIT_TEST(reads_instances),
-          UNIT_TEST(reads_terminations_and_tags), UNIT_TEST(reads_what_a_class_selects),
-          UNIT_TEST(reads_offerings_and_prices), UNIT_CASES(no_answer_is_an_error, no_answers),
-          UNIT_TEST(empty_lists_are_answers), UNIT_TEST(cut_short_is_never_half_an_answer))
+          UNIT_TEST(reads_statuses), UNIT_TEST(reads_terminations_and_tags),
+          UNIT_TEST(reads_what_a_class_selects), UNIT_TEST(reads_offerings_and_prices),
+          UNIT_CASES(no_answer_is_an_error, no_answers), UNIT_TEST(empty_lists_are_answers),
+          UNIT_TEST(cut_short_is_never_half_an_answer))

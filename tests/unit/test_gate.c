@@ -73,7 +73,9 @@ static const struct {
     {NULL, "DescribeInstances", "Action=DescribeInstances", STANDBY, true},
     {NULL, "GetParameter", "{}", STANDBY, true},
     {NULL, "ListInstanceProfiles", "", MODE, true},
-    {NULL, "ReceiveMessage", "{}", STANDBY, true},
+    {NULL, "ReceiveMessage", "{}", STANDBY, false},
+    {NULL, "ReceiveMessage", "{}", MODE, false},
+    {NULL, "ReceiveMessage", "{}", OPEN, true},
     {NULL, "DeleteMessage", "{}", STANDBY, false},
 };
 

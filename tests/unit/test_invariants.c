@@ -146,6 +146,26 @@ static void not_empty(struct sim_run *r, bool bad)
     del(r, AGENT, SIM_NODECLAIM, "a");
 }
 
+/* A claim that waits for one replacement. */
+static void replacement(struct sim_run *r, bool bad)
+{
+    put_claim(r, "a", "4", true);
+    put_claim(r, "b", "4", false);
+    put_status(r, AGENT, SIM_NODECLAIM, "a",
+               "{'conditions':[{'type':'DisruptionReason','status':'True','reason':'Drifted',"
+               "'message':'command abcdefghijklmnop: 1 nodes leave for 1 new',"
+               "'lastTransitionTime':'2026-01-05T09:00:00Z'}]}");
+    put(r, AGENT,
+        "{'apiVersion':'karpenter.sh/v1','kind':'NodeClaim','metadata':{'name':'b','annotations':{"
+        "'karp.dev/replaces':'{\\\"command\\\":\\\"abcdefghijklmnop\\\",\\\"of\\\":1}'}}}");
+    put_status(r, AGENT, SIM_NODECLAIM, "b",
+               bad ? "{'conditions':[{'type':'Initialized','status':'Unknown','reason':'x',"
+                     "'message':'','lastTransitionTime':'2026-01-05T09:00:00Z'}]}"
+                   : "{'conditions':[{'type':'Initialized','status':'True','reason':'x',"
+                     "'message':'','lastTransitionTime':'2026-01-05T09:00:00Z'}]}");
+    del(r, AGENT, SIM_NODECLAIM, "a");
+}
+
 static void do_not_disrupt_node(struct sim_run *r, bool bad)
 {
     put_claim(r, "a", "4", true);
@@ -271,10 +291,42 @@ static void growth(struct sim_run *r, bool bad)
     simec2_port_free(port);
 }
 
+static void notice(struct sim_run *r, bool bad)
+{
+    static const char url[] = "{\"QueueUrl\": \"https://x/1/sim\"}";
+    struct err e = ERR_INIT;
+    put_instance(r, true);
+    const struct simec2_instance *inst = simec2_instance_at(r->ec2, 0);
+    AUTO_JSON json_t *step = json_pack("{s:[s]}", "spotInterruption", inst->id);
+    ck_assert_msg(simec2_step(r->ec2, step, &e) == 0, "%s", e.msg);
+    struct simec2_port *port = simec2_port_new(r->ec2);
+    struct aws_port *aws = simec2_port_aws(port);
+    const struct aws_req req = {.service = "sqs",
+                                .action = "ReceiveMessage",
+                                .method = "POST",
+                                .path = "/",
+                                .body = url,
+                                .body_n = sizeof(url) - 1};
+    put_claim(r, "a", "4", false);
+    char *status AUTO_FREE = xasprintf("{'providerID':'%s'}", inst->provider_id);
+    put_status(r, AGENT, SIM_NODECLAIM, "a", status);
+    for (int i = 0; i < 3; i++) { /* its state-changes come first */
+        aws->request(aws->ctx, &req, went_well, NULL);
+        pass(r, NS_PER_S);
+    }
+    ck_assert(simec2_instance_at(r->ec2, 0)->notice_read);
+    if (!bad) {
+        del(r, AGENT, SIM_NODECLAIM, "a");
+    }
+    pass(r, 3 * INVARIANT_NOTICE_NS);
+    simec2_port_free(port);
+}
+
 static const struct {
     const char *kind;
     void (*make)(struct sim_run *r, bool bad);
 } worlds[] = {{"NotEmpty", not_empty},
+              {"Replacement", replacement},
               {"DoNotDisrupt", do_not_disrupt_node},
               {"DoNotDisrupt", do_not_disrupt_pod},
               {"Budget", budget},
@@ -285,6 +337,7 @@ static const struct {
               {"Foreign", foreign},
               {"Taint", taint},
               {"Starved", starved},
+              {"Notice", notice},
               {"Growth", growth}};
 
 START_TEST(each_can_fail)

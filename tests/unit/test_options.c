@@ -67,6 +67,19 @@ static const struct row verdicts[] = {
     {{BASE, "--max-share=0%"}, NULL, NULL, "not a share"},
     {{BASE, "--max-share=101%"}, NULL, NULL, "not a share"},
     {{BASE, "--log-level=loud"}, NULL, NULL, "none of debug, info, error"},
+    {{BASE, "--interruption-queue=Prod_eu-1"}, NULL, NULL, NULL},
+    {{BASE, "--interruption-queue="}, NULL, NULL, NULL},
+    {{BASE, "--expiration=Budgeted", "--rebalance=Replace", "--expiration-max-delay=0s"},
+     NULL,
+     NULL,
+     NULL},
+    {{BASE, "--expiration=Never"}, NULL, NULL, "none of Forceful, Budgeted"},
+    {{BASE, "--rebalance=replace"}, NULL, NULL, "none of Ignore, Replace"},
+    {{BASE, "--interruption-queue=https://sqs.eu-west-1.amazonaws.com/1/q"},
+     NULL,
+     NULL,
+     "is no name of a standard SQS queue"},
+    {{BASE}, "INTERRUPTION_QUEUE", "q.fifo", "is no name of a standard SQS queue"},
 };
 
 START_TEST(verdict)
@@ -98,6 +111,9 @@ START_TEST(defaults)
     ck_assert_int_eq(o.batch_max_ns, 10 * NS_PER_S);
     ck_assert_int_eq(o.registration_timeout_ns, 15 * NS_PER_MIN);
     ck_assert_int_eq(o.max_launches_per_min, 60);
+    ck_assert(!o.expiration_budgeted && !o.rebalance_replace);
+    ck_assert_int_eq(o.expiration_max_delay_ns, 72 * NS_PER_H);
+    ck_assert_str_eq(o.interruption_queue, "");
     ck_assert_int_eq(o.max_cost_pusd_h, PRICE_UNKNOWN);
     ck_assert(o.leader_election);
     ck_assert(o.gate_reserved_capacity && !o.gate_spot_to_spot && !o.gate_node_repair);

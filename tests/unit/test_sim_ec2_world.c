@@ -51,6 +51,10 @@ static const struct service_row {
      400, "__type", "com.amazonaws.sqs#InvalidParameterValue"},
     {"sqs", "DeleteMessage", "{\"QueueUrl\": \"https://h/1/sim\", \"ReceiptHandle\": \"x\"}", 400,
      "__type", "com.amazonaws.sqs#ReceiptHandleIsInvalid"},
+    {"sqs", "DeleteMessageBatch", "{\"QueueUrl\": \"https://h/1/sim\", \"Entries\": []}", 400,
+     "__type", "com.amazonaws.sqs#EmptyBatchRequest"},
+    {"sqs", "DeleteMessageBatch", "{\"QueueUrl\": \"https://h/1/x\", \"Entries\": [{}]}", 400,
+     "__type", "com.amazonaws.sqs#QueueDoesNotExist"},
     {"pricing", "GetProducts", "{\"ServiceCode\": \"AmazonS3\"}", 400, "__type",
      "InvalidParameterException"},
     {"pricing", "GetProducts", "{\"ServiceCode\": \"AmazonEC2\", \"NextToken\": \"x\"}", 400,
@@ -242,6 +246,29 @@ START_TEST(long_poll)
     rig_call(&r, "sqs", "DeleteMessage", del);
     ck_assert_int_eq(r.status, 200);
     ck_assert_uint_eq(simec2_queue_len(r.e), 0);
+    rig_done(&r);
+}
+END_TEST
+
+START_TEST(messages_go_in_batches)
+{
+    struct rig r;
+    rig_init(&r, NULL);
+    ck_assert(simec2_queue_send(r.e, "a") && simec2_queue_send(r.e, "b"));
+    rig_call(&r, "sqs", "ReceiveMessage",
+             "{\"QueueUrl\": \"https://x/1/sim\", \"MaxNumberOfMessages\": 1}");
+    AUTO_JSON json_t *v = jsonx_parse(r.body, strlen(r.body), "answer", NULL);
+    json_t *m = json_array_get(jsonx_arr(v, "Messages"), 0);
+    AUTO_FREE char *del = xasprintf(
+        "{\"QueueUrl\": \"https://x/1/sim\", \"Entries\": [{\"Id\": \"0\", \"ReceiptHandle\": "
+        "\"%s\"}, {\"Id\": \"1\", \"ReceiptHandle\": \"?\"}]}",
+        jsonx_str(m, "ReceiptHandle"));
+    rig_call(&r, "sqs", "DeleteMessageBatch", del);
+    ck_assert_int_eq(r.status, 200);
+    ck_assert(strstr(r.body, "\"Successful\":[{\"Id\":\"0\"}]") != NULL);
+    ck_assert(strstr(r.body, "\"Failed\":[{\"Id\":\"1\",\"Code\":\"ReceiptHandleIsInvalid\"") !=
+              NULL);
+    ck_assert_uint_eq(simec2_queue_len(r.e), 1);
     rig_done(&r);
 }
 END_TEST
@@ -545,8 +572,9 @@ END_TEST
 
 UNIT_MAIN("sim_ec2_world", UNIT_CASES(json_services, service_rows),
           UNIT_CASES(xml_services, xml_rows), UNIT_TEST(instance_profiles), UNIT_TEST(price_list),
-          UNIT_TEST(long_poll), UNIT_TEST(messages_die), UNIT_TEST(interruption),
-          UNIT_CASES(faults, fault_rows), UNIT_TEST(cut_answers), UNIT_TEST(cancel_and_close),
-          UNIT_TEST(asker_dies_of_the_answer), UNIT_TEST(port_outlives_the_cloud),
-          UNIT_CASES(steps, step_rows), UNIT_TEST(tags_and_images), UNIT_TEST(configured),
-          UNIT_TEST(status_and_events), UNIT_TEST(unknown_region))
+          UNIT_TEST(long_poll), UNIT_TEST(messages_go_in_batches), UNIT_TEST(messages_die),
+          UNIT_TEST(interruption), UNIT_CASES(faults, fault_rows), UNIT_TEST(cut_answers),
+          UNIT_TEST(cancel_and_close), UNIT_TEST(asker_dies_of_the_answer),
+          UNIT_TEST(port_outlives_the_cloud), UNIT_CASES(steps, step_rows),
+          UNIT_TEST(tags_and_images), UNIT_TEST(configured), UNIT_TEST(status_and_events),
+          UNIT_TEST(unknown_region))

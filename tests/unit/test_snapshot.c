@@ -298,6 +298,16 @@ static void leave_cordoned(struct fix *f UNUSED, struct node *n, struct nodeclai
     n->unschedulable = true;
 }
 
+static void leave_assumed(struct fix *f, struct node *n UNUSED, struct nodeclaim *nc)
+{
+    const char **v = ARENA_NEW_N(&f->a, const char *, 2);
+    v[0] = "another";
+    v[1] = nc->m.name;
+    qsort(v, 2, sizeof(*v), str_qsort_cmp);
+    f->in.leaving = v;
+    f->in.n_leaving = 2;
+}
+
 static void leave_lost(struct fix *f, struct node *n UNUSED, struct nodeclaim *nc UNUSED)
 {
     f->in.n_nodes = 0;
@@ -312,8 +322,9 @@ static const struct leave_row {
     {"claim deleted", leave_claim_deleted, true, 0},
     {"node deleted", leave_node_deleted, true, 0},
     {"terminating", leave_terminating, true, 0},
-    {"disruption reason", leave_reason, true, 0},
-    {"taint", leave_taint, true, 0},
+    {"disruption reason", leave_reason, true, 4000},
+    {"taint", leave_taint, true, 4000},
+    {"assumed", leave_assumed, true, 4000},
     {"cordoned", leave_cordoned, false, 4000},
     {"node lost", leave_lost, false, 4000},
 };

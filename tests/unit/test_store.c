@@ -19,6 +19,7 @@ static const char *const paths[] = {
     "/apis/storage.k8s.io/v1/csinodes?",
     "/api/v1/limitranges?",
     "/apis/node.k8s.io/v1/runtimeclasses?",
+    "/apis/policy/v1/poddisruptionbudgets?",
 };
 
 struct rig {
@@ -67,11 +68,13 @@ static void sync(struct rig *r, json_t *pods, json_t *nodes, json_t *claims)
     store_start(r->s);
     fake_run(r->f, 0);
     for (int i = 0; i < STORE_KINDS; i++) {
-        ck_assert(!store_synced(r->s));
+        /* Without PodDisruptionBudgets only what needs them waits. */
+        ck_assert(store_synced(r->s) == (i >= STORE_PDB));
+        ck_assert(!store_pdbs_known(r->s));
         give_list(r, (enum store_kind)i, "100", lists[i] ? lists[i] : json_array());
         fake_run(r->f, 0);
     }
-    ck_assert(store_synced(r->s));
+    ck_assert(store_synced(r->s) && store_pdbs_known(r->s));
     r->changes[0] = '\0';
 }
 
@@ -332,6 +335,23 @@ START_TEST(trouble)
 }
 END_TEST
 
+/* A watch that is broken for long: what budgets allow now is not known any more. */
+START_TEST(budgets_unknown)
+{
+    struct rig r = rig_new();
+    sync(&r, NULL, NULL, NULL);
+    for (int i = 0; i < 100; i++) {
+        fake_run(r.f, NS_PER_S);
+        if (fake_find(r.f, "WATCH", paths[STORE_PDB])) {
+            break_watch(&r, STORE_PDB, ERR_FORBIDDEN);
+        }
+        ck_assert(i > 0 || store_pdbs_known(r.s));
+    }
+    ck_assert(store_synced(r.s) && !store_pdbs_known(r.s));
+    rig_free(&r);
+}
+END_TEST
+
 /* ---- indexes -----------------------------------------------------------------------------------
  */
 
@@ -481,4 +501,5 @@ END_TEST
 UNIT_MAIN("store", UNIT_TEST(limit_range_completes_daemonsets), UNIT_CASES(versions, version_rows),
           UNIT_TEST(own_end), UNIT_TEST(own_end_echo), UNIT_TEST(went_back),
           UNIT_CASES(relist, relist_rows), UNIT_CASES(bad_objects, bad_rows), UNIT_TEST(trouble),
-          UNIT_TEST(usage), UNIT_TEST(by_provider_id), UNIT_TEST(frozen), UNIT_TEST(nominations))
+          UNIT_TEST(budgets_unknown), UNIT_TEST(usage), UNIT_TEST(by_provider_id),
+          UNIT_TEST(frozen), UNIT_TEST(nominations))

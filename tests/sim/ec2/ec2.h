@@ -95,6 +95,7 @@ struct simec2_instance {
     const json_t *tags;         /* {key: value} */
     bool joined;                /* boot was called */
     const char *why_not_joined; /* NULL; text once it is known that it never joins */
+    bool notice_read;           /* somebody received its interruption warning */
 };
 
 /* ---- user data ---------------------------------------------------------------------------------

@@ -109,6 +109,7 @@ static const struct simec2_action actions[] = {
     {"sqs", "GetQueueUrl", STYLE_JSON, simec2_get_queue_url, NULL, NULL},
     {"sqs", "ReceiveMessage", STYLE_JSON, simec2_receive_message, NULL, NULL},
     {"sqs", "DeleteMessage", STYLE_JSON, simec2_delete_message, NULL, NULL},
+    {"sqs", "DeleteMessageBatch", STYLE_JSON, simec2_delete_messages, NULL, NULL},
     {"sqs", "SendMessage", STYLE_JSON, simec2_send_message, NULL, NULL},
     {"eks", "DescribeCluster", STYLE_REST, simec2_describe_cluster, NULL, NULL},
 };

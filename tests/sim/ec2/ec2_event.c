@@ -6,7 +6,8 @@
 
 #define NOTICE_NS (2 * NS_PER_MIN)
 
-static void send(const struct simec2_inst *x, const char *detail_type, json_t *detail)
+/* False: the queue did not take it. */
+static bool send(const struct simec2_inst *x, const char *detail_type, json_t *detail)
 {
     struct simec2 *e = x->e;
     char id[48], now[TIMEFMT_TEXT];
@@ -19,7 +20,7 @@ static void send(const struct simec2_inst *x, const char *detail_type, json_t *d
                   "detail-type", detail_type, "source", "aws.ec2", "account", e->opts.account,
                   "time", now, "region", e->opts.region, "resources", arn, "detail", detail);
     AUTO_FREE char *text = jsonx_dump(event);
-    simec2_queue_send(e, text);
+    return simec2_queue_send(e, text);
 }
 
 void simec2_event_state(const struct simec2_inst *x)
@@ -42,8 +43,11 @@ static void on_reclaim(void *arg)
 
 void simec2_interrupt(struct simec2_inst *x)
 {
-    send(x, "EC2 Spot Instance Interruption Warning",
-         json_pack("{s:s, s:s}", "instance-id", x->pub.id, "instance-action", "terminate"));
+    if (send(x, "EC2 Spot Instance Interruption Warning",
+             json_pack("{s:s, s:s}", "instance-id", x->pub.id, "instance-action", "terminate"))) {
+        struct simec2_message *m = &x->e->messages[x->e->n_messages - 1];
+        str_copy(m->warns, sizeof(m->warns), x->pub.id);
+    }
     simec2_note(x->e, "interruption warning for %s %s (%s)", x->pub.id, x->pub.type,
                 x->pub.node_name);
     timer_set(x->e->timers, &x->reclaim, simec2_mono(x->e) + NOTICE_NS, on_reclaim, x);

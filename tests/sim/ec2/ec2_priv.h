@@ -320,6 +320,7 @@ json_t *simec2_node(const struct simec2_inst *x, const struct simec2_userdata *u
 struct simec2_message {
     char *body;
     uint64_t seq;
+    char warns[32]; /* id of the instance that it is the interruption warning of, or "" */
     int64_t sent_mono_ns, sent_wall_ns, visible_ns;
     uint32_t receives;
 };
@@ -482,6 +483,7 @@ void simec2_get_products(struct simec2_call *c);
 void simec2_get_queue_url(struct simec2_call *c);
 void simec2_receive_message(struct simec2_call *c);
 void simec2_delete_message(struct simec2_call *c);
+void simec2_delete_messages(struct simec2_call *c);
 void simec2_send_message(struct simec2_call *c);
 void simec2_get_profile(struct simec2_call *c);
 void simec2_create_profile(struct simec2_call *c);

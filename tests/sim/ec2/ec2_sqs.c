@@ -10,6 +10,7 @@
 #include <mbedtls/md5.h>
 
 #define SQS_BODY_MAX (256u << 10)
+#define BATCH_MAX 10
 
 void simec2_message_done(struct simec2_message *m)
 {
@@ -98,6 +99,10 @@ static json_t *take(struct simec2 *e, struct simec2_message *m, int64_t visibili
 {
     uint8_t md5[16];
     char hex[33], id[48], handle[64], sent[32], count[16];
+    struct simec2_inst *warned = *m->warns ? simec2_inst_find(e, m->warns) : NULL;
+    if (warned) {
+        warned->pub.notice_read = true;
+    }
     m->receives++;
     m->visible_ns = simec2_mono(e) + visibility_ns;
     mbedtls_md5_ret((const unsigned char *)m->body, strlen(m->body), md5);
@@ -119,11 +124,11 @@ bool simec2_receive(struct simec2 *e, const struct simec2_receive *r, struct buf
     int64_t now_ns = simec2_mono(e), again_ns = r->deadline_ns;
     drop_old(e);
     AUTO_JSON json_t *list = json_array();
-    for (size_t i = 0; i < e->n_messages; i++) {
+    for (size_t i = 0; i < e->n_messages && (int64_t)json_array_size(list) < r->max; i++) {
         struct simec2_message *m = &e->messages[i];
         if (m->visible_ns > now_ns) {
             again_ns = m->visible_ns < again_ns ? m->visible_ns : again_ns;
-        } else if ((int64_t)json_array_size(list) < r->max) {
+        } else {
             json_array_append_new(list, take(e, m, r->visibility_ns));
         }
     }
@@ -161,31 +166,70 @@ void simec2_receive_message(struct simec2_call *c)
 
 /* ---- delete, send --------------------------------------------------------------------------- */
 
-void simec2_delete_message(struct simec2_call *c)
+/* False: it is no receipt handle. */
+static bool delete_one(struct simec2 *e, const char *handle)
 {
-    const char *handle = jsonx_str(c->json, "ReceiptHandle");
     char seq[32];
     int64_t n;
-    if (!right_queue(c)) {
-        return;
-    }
     size_t len = handle ? strcspn(handle, "#") : 0;
     if (len == 0 || len >= sizeof(seq) || handle[len] != '#') {
-        simec2_fail(c, "com.amazonaws.sqs#ReceiptHandleIsInvalid",
-                    "The input receipt handle is invalid.");
-        return;
+        return false;
     }
     memcpy(seq, handle, len);
     seq[len] = 0;
     if (str_parse_i64(seq, &n)) {
-        for (size_t i = 0; i < c->e->n_messages; i++) {
-            if (c->e->messages[i].seq == (uint64_t)n) {
-                drop(c->e, i);
+        for (size_t i = 0; i < e->n_messages; i++) {
+            if (e->messages[i].seq == (uint64_t)n) {
+                drop(e, i);
                 break;
             }
         }
     }
+    return true;
+}
+
+void simec2_delete_message(struct simec2_call *c)
+{
+    if (!right_queue(c)) {
+        return;
+    }
+    if (!delete_one(c->e, jsonx_str(c->json, "ReceiptHandle"))) {
+        simec2_fail(c, "com.amazonaws.sqs#ReceiptHandleIsInvalid",
+                    "The input receipt handle is invalid.");
+        return;
+    }
     simec2_json(c, json_object());
+}
+
+void simec2_delete_messages(struct simec2_call *c)
+{
+    const json_t *entries = jsonx_arr(c->json, "Entries");
+    size_t i;
+    json_t *entry;
+    if (!right_queue(c)) {
+        return;
+    }
+    if (json_array_size(entries) < 1 || json_array_size(entries) > BATCH_MAX) {
+        bool none = json_array_size(entries) < 1;
+        simec2_fail(c,
+                    none ? "com.amazonaws.sqs#EmptyBatchRequest"
+                         : "com.amazonaws.sqs#TooManyEntriesInBatchRequest",
+                    "A batch has 1 to 10 entries.");
+        return;
+    }
+    json_t *done = json_array(), *failed = json_array();
+    json_array_foreach (entries, i, entry) {
+        const char *id = jsonx_str_or(entry, "Id", "");
+        if (delete_one(c->e, jsonx_str(entry, "ReceiptHandle"))) {
+            json_array_append_new(done, json_pack("{s:s}", "Id", id));
+        } else {
+            json_array_append_new(failed, json_pack("{s:s, s:s, s:s, s:b}", "Id", id, "Code",
+                                                    "ReceiptHandleIsInvalid", "Message",
+                                                    "The input receipt handle is invalid.",
+                                                    "SenderFault", 1));
+        }
+    }
+    simec2_json(c, json_pack("{s:o, s:o}", "Successful", done, "Failed", failed));
 }
 
 void simec2_send_message(struct simec2_call *c)

@@ -1,0 +1,101 @@
+/*
+ * command.h - nodes leave by our own decision: the one mechanism for it, replacements first.
+ *
+ *     taint → mark → read → launch → wait → look again → delete
+ *
+ *   taint   karpenter.sh/disrupted:NoSchedule on each Node, under the version that was decided on
+ *   mark    condition DisruptionReason=True on each NodeClaim, with the reason (Empty, Drifted,
+ *           Underutilized) and, where there are replacements, "command ID: …" as its message
+ *   read    a LIST of the members' pods, answered by quorum, taken after the last taint was in
+ *           place: what stands in no cache shows here. A pod that was not planned for, or one that
+ *           must not be disrupted, is an objection
+ *   launch  the replacements are created (creator.h) with the annotation karp.dev/replaces =
+ *           {"command": ID, "of": how many, "claims": […]}. From here on the members' pods are
+ *           planned on them (intents.h); before it nobody plans them (command_holds_pods)
+ *   wait    until every replacement is Initialized
+ *   look    members, pool and pods once more, right before the first eviction
+ *   delete  the NodeClaims; termination.h drains and ends them
+ *
+ * A command is all or nothing until its first deletion; after that it only goes forward. With
+ * `independent`, which is for commands without replacements, each member goes or stays by itself.
+ *
+ * Undo, at every stage before the deletion: an objection, a write that fails (a conflict is the
+ * world having moved), a replacement that cannot be created, goes away or comes to nothing
+ * (liveness.h), COMMAND_WAIT_NS without progress while waiting, a person who marks node or claim
+ * do-not-disrupt. Taint and mark are then taken off by taint_sweep.h. Replacements that are there
+ * already stay: pods may use them, else they are empty nodes. A member that is deleted by somebody
+ * else meanwhile (a user, an interruption) is done with; the rest goes on.
+ *
+ * Recovery: nothing of this is remembered but in the API server. Every COMMAND_SWEEP_NS, and so
+ * after a start, members that no command of this process stands behind are looked at: if their mark
+ * names a command and as many replacements carry its ID as they should, the command goes on from
+ * "wait"; else they are swept. Killed before the last replacement was created it is thus undone,
+ * later it is finished.
+ *
+ * Budgets count a member from its taint on, and before that by commands_has. Whether it may leave
+ * at all is decided before (candidate.h); ages count for nothing while the clocks differ.
+ *
+ * Events: DisruptionLaunching, DisruptionWaitingReadiness on replacements; DisruptionTerminating on
+ * Node and NodeClaim. Metrics: voluntary_disruption_decisions_total, _queue_failures_total,
+ * nodeclaims_disrupted_total.
+ */
+#ifndef KARP_AGENT_COMMAND_H
+#define KARP_AGENT_COMMAND_H
+
+#include "agent/plan/order.h"
+#include "agent/runtime.h"
+#include "common/core/sched.h"
+
+#define COMMAND_MEMBERS_MAX 1000
+#define COMMAND_REPLACEMENTS_MAX 1000
+#define COMMAND_SELECT_MAX 3 /* more members: list all pods once, not one node each */
+#define COMMAND_WAIT_NS (10 * NS_PER_MIN)
+#define COMMAND_SWEEP_NS (10 * NS_PER_S)
+#define COMMAND_LOOK_NS (1 * NS_PER_S)
+#define ANN_REPLACES "karp.dev/replaces"
+
+struct commands;
+
+enum command_end {
+    COMMAND_REMOVED, /* its deletion was accepted */
+    COMMAND_LET_GO,
+    COMMAND_DOUBTFUL /* not removed as far as is known: the answer was lost */
+};
+
+/* Once per member, never before command_start has returned. */
+typedef void (*command_fn)(void *ctx, const char *node, const char *claim, enum command_end how);
+
+struct command_spec {
+    enum disruption_reason reason;
+    const char *type; /* label consolidation_type; a literal */
+    bool independent;
+    const struct snapshot_node *const *out; /* what is needed of them is copied */
+    uint32_t n_out;
+    struct order **in; /* taken; the array stays the caller's */
+    uint32_t n_in;
+    const struct sched_placement *moves; /* pods that go to nodes which are there */
+    uint32_t n_moves;
+    command_fn end; /* may be NULL */
+    void *ctx;
+};
+
+struct commands *commands_new(struct runtime *rt);
+void commands_free(struct commands *c);
+void commands_start(struct commands *c);
+
+void command_start(struct commands *c, const struct command_spec *spec);
+
+/* The claim is a member of a command. */
+bool commands_has(const struct commands *c, const char *claim);
+/* A command before its launch decides on this node's pods: others leave them out. */
+bool command_holds_pods(const struct commands *c, const char *node);
+/* A command is between its start and the last answer to its launches: what it takes is not in the
+ * store yet, so nobody decides on another one. */
+bool commands_opening(const struct commands *c);
+/* Taint and mark of this node are taken off soon, unless a command stands behind them. */
+void commands_sweep(struct commands *c, const char *node);
+
+/* Pods are expected on the node. */
+bool command_expected(struct runtime *rt, const struct node *n, const struct nodeclaim *nc);
+
+#endif

@@ -1,0 +1,98 @@
+/* picture.c - see picture.h. */
+#include "picture.h"
+
+#include "agent/leave/command.h"
+#include "agent/store/intents.h"
+#include "agent/store/store.h"
+#include "common/base/map.h"
+#include "common/kube/decode.h"
+#include "ineffective.h"
+#include "poolgate.h"
+
+/* Pods of the claims that are assumed to leave. */
+static void add_leaving(struct runtime *rt, struct arena *a, const struct picture_in *in,
+                        struct snapshot_in *si)
+{
+    const struct pod **pods = NULL;
+    uint32_t n = 0, cap = 0;
+    for (uint32_t i = 0; i < si->n_pods; i++) {
+        ARENA_GROW(a, pods, n, cap);
+        pods[n++] = si->pods[i];
+    }
+    for (uint32_t i = 0; i < in->n_leaving; i++) {
+        const struct nodeclaim *nc = store_claim(rt->store, in->leaving[i]);
+        const struct node *node =
+            nc ? store_node_by_provider_id(rt->store, nc->provider_id, NULL) : NULL;
+        const struct map *on =
+            node && !store_leaving(rt->store, node) ? store_pods_on(rt->store, node->m.name) : NULL;
+        for (const struct map_entry *e = on ? map_first(on) : NULL; e; e = map_next(e)) {
+            ARENA_GROW(a, pods, n, cap);
+            pods[n++] = map_value(e);
+        }
+    }
+    si->pods = pods;
+    si->n_pods = n;
+    si->leaving = in->leaving;
+    si->n_leaving = in->n_leaving;
+}
+
+static void leave_out_planned(struct runtime *rt, struct arena *a, struct snapshot_in *si)
+{
+    const struct pod **pods = ARENA_NEW_N(a, const struct pod *, si->n_pods);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < si->n_pods; i++) {
+        const struct pod *p = si->pods[i];
+        if (!intents_planned(rt->intents, p) && !command_holds_pods(rt->commands, p->node_name)) {
+            pods[n++] = p;
+        }
+    }
+    si->pods = pods;
+    si->n_pods = n;
+}
+
+static const char *target_name(const struct snapshot_node *n)
+{
+    return n->claim ? n->claim->m.name : n->name;
+}
+
+/* The snapshot is ours and not shown to anybody yet: rooms may still be narrowed. */
+static void take_planned_room(struct runtime *rt, struct arena *a, struct snapshot *s)
+{
+    for (uint32_t i = 0; i < s->n_nodes; i++) {
+        struct snapshot_node *n = (struct snapshot_node *)(uintptr_t)&s->nodes[i];
+        struct resources planned = intents_requests(rt->intents, target_name(n), a);
+        if (!resources_is_zero(&planned)) {
+            n->free = resources_add(a, &n->free, &planned, -1);
+        }
+    }
+}
+
+void picture_build(struct runtime *rt, struct arena *a, const struct picture_in *in,
+                   struct snapshot *ret)
+{
+    struct snapshot_in si;
+    store_snapshot_in(rt->store, a, &si);
+    if (in->n_leaving > 0) {
+        add_leaving(rt, a, in, &si);
+    }
+    leave_out_planned(rt, a, &si);
+    si.planned = intents_all(rt->intents, a, &si.n_planned);
+    si.first = in->first;
+    si.n_first = in->n_first;
+    ineffective_put(rt->ineffective, a, &si);
+    poolgate_pools(rt, a, in->launches_left, &si);
+    snapshot_build(a, &si, ret);
+    take_planned_room(rt, a, ret);
+}
+
+void picture_options(struct runtime *rt, struct arena *a, struct sched_options *ret)
+{
+    const struct agent_options *o = rt->opt;
+    sched_options_default(ret);
+    ret->preference = o->preference;
+    ret->min_values = o->min_values;
+    ret->max_share_permyriad = o->max_share_permyriad;
+    /* It was read once already, when the flags were. */
+    (void)decode_scheduler_config(rt->decoder, a, o->scheduler_config, &ret->default_spreads,
+                                  &ret->n_default_spreads, NULL);
+}

@@ -1,0 +1,30 @@
+/*
+ * picture.h - the cluster as a decision about placing pods sees it.
+ *
+ * store_snapshot_in, the pools that are open (poolgate.h), and what is planned but not bound
+ * (intents.h): pods that are planned, or that a command is about to plan, are left out; the room of
+ * planned ones is taken off their targets, and no decision may put beside them what must not be
+ * there. Launches that help nobody are named (ineffective.h). The store is frozen by the caller
+ * from before until what the snapshot borrows is done with.
+ */
+#ifndef KARP_AGENT_PICTURE_H
+#define KARP_AGENT_PICTURE_H
+
+#include "agent/runtime.h"
+#include "common/core/sched.h"
+#include "common/core/snapshot.h"
+
+struct picture_in {
+    int64_t launches_left;    /* -1 = any number */
+    const char *const *first; /* as of snapshot_in */
+    uint32_t n_first;
+    const char *const *leaving; /* what if these claims left: their pods are to be placed, too */
+    uint32_t n_leaving;
+};
+
+void picture_build(struct runtime *rt, struct arena *a, const struct picture_in *in,
+                   struct snapshot *ret);
+/* How pods are placed: what the flags say. */
+void picture_options(struct runtime *rt, struct arena *a, struct sched_options *ret);
+
+#endif
