@@ -4,7 +4,8 @@
  * A node's life, driven by the simulated EC2:
  *   sim_node_register  the kubelet comes up: creates its Node (or finds it) with taint
  *                      node.kubernetes.io/not-ready:NoSchedule, Ready=False; Ready after ready_ns.
- *                      A Node that is set back (etcd restore) is Ready again 10 s later.
+ *                      A Node that is set back (etcd restore) is Ready again 10 s later; a Pod
+ *                      that knows less than was reported of it starts anew.
  *   sim_node_stop      the machine is off (instance shutting down or stopped): no process runs on,
  *                      nothing is reported any more. 40 s later the node lifecycle controller makes
  *                      Ready Unknown (nodelife.h).

@@ -308,6 +308,15 @@ static bool needs_look(const struct sim_kpod *p, const json_t *now)
                        jsonx_at(now, "metadata.annotations"));
 }
 
+/* The object knows less than was reported of it; nobody else would ever say so again. */
+static bool set_back(const struct sim_kpod *p, const json_t *now)
+{
+    if (sim_pod_terminating(now) || sim_pod_over(now)) {
+        return false;
+    }
+    return p->over || (p->running && str_eq(jsonx_str_or(now, "status.phase", ""), "Pending"));
+}
+
 void sim_kpod_change(struct sim_kubelet *k, const struct sim_change *c)
 {
     struct sim_kpod *p = map_get(k->pods, jsonx_str_or(c->after, "metadata.uid", ""));
@@ -317,8 +326,8 @@ void sim_kpod_change(struct sim_kubelet *k, const struct sim_change *c)
         }
         return;
     }
-    if (p && !str_eq(p->m->name, sim_pod_node(c->after))) {
-        kpod_gone(k, p); /* a restore took it off the node */
+    if (p && (!str_eq(p->m->name, sim_pod_node(c->after)) || set_back(p, c->after))) {
+        kpod_gone(k, p); /* a restore took it off the node, or took back what was reported */
         p = NULL;
     }
     if (!p) {
