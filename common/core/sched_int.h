@@ -382,8 +382,6 @@ void sched_reserve_take(struct sched *s, struct sched_open *c, uint32_t at);
 /* The claim comes to lie in this one and no other; false if it does not suit or has no unit left.
  */
 bool sched_reserve_pin(struct sched *s, struct sched_open *c, const struct reservation *want);
-/* The claim is made: its unit is gone. */
-void sched_reserve_spend(struct sched *s, struct sched_open *c);
 const struct reservation *sched_reserve_of(const struct sched_open *c); /* NULL: none */
 
 /* ---- sched_values.c -------------------------------------------------------------------------- */

@@ -222,15 +222,6 @@ bool sched_reserve_pin(struct sched *s, struct sched_open *c, const struct reser
     return false;
 }
 
-void sched_reserve_spend(struct sched *s, struct sched_open *c)
-{
-    if (c->reservation != SCHED_NO_CLAIM) {
-        s->reservations[c->reservation].held--;
-        s->reservations[c->reservation].left--;
-        c->reservation = SCHED_NO_CLAIM;
-    }
-}
-
 const struct reservation *sched_reserve_of(const struct sched_open *c)
 {
     return c->reservation == SCHED_NO_CLAIM ? NULL : of_pool(c->pool, c->reservation);

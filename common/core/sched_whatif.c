@@ -334,6 +334,15 @@ static void forget_asks(struct sched *s)
     }
 }
 
+/* Rules of all classes hear of the claims before they are closed: these will be nodes. */
+static void learn_claims(struct sched *s)
+{
+    for (uint32_t i = 0; s->n_claims > 0 && i < s->n_classes; i++) {
+        sched_topo_learn(s, s->classes[i].cls, s->classes[i].topo);
+    }
+}
+
+/* Their units of reservations stay held. */
 static void close_claims(struct sched *s, const struct resources *reserve)
 {
     for (uint32_t i = 0; i < s->n_claims; i++) {
@@ -344,7 +353,6 @@ static void close_claims(struct sched *s, const struct resources *reserve)
         p->stale = NULL;
         p->room_failed = false;
         memset(p->reserved, 0, sizeof(p->reserved));
-        sched_reserve_spend(s, s->claims[i]);
     }
     s->n_closed += s->n_claims;
     s->n_claims = s->claims_cap = s->order_cap = 0;
@@ -372,6 +380,7 @@ void whatif_start(struct sched *s, const uint32_t *ranks)
     w->n_words = (s->n_nodes + 63) / 64;
     w->gone = ARENA_NEW_N(s->keep, uint64_t, w->n_words);
     w->epoch = w->mark = w->trial = 1;
+    learn_claims(s);
     s->whatif = w;
     close_pending(s);
     order_nodes(s, ranks);
@@ -484,6 +493,7 @@ void whatif_keep(struct sched *s, const struct snapshot_node *const *left, uint3
 {
     struct whatif *w = s->whatif;
     w->trial++;
+    learn_claims(s);
     for (uint32_t i = 0; i < w->n_log; i++) {
         const struct whatif_entry *e = &w->log[i];
         if (e->kind == ENTRY_WANT) {

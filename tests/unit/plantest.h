@@ -10,8 +10,9 @@
  * notReady, deleted, age, spec: {}}]        each: on every node of that name; neither: pending
  *   pdbs:  [{name, ns, match: {}, min, max, always, allowed, healthy, desired, expected, stale}]
  *   prices: [{type, zone, ct, usd}]                              -1: not to be had
- *   objects: [PersistentVolumeClaim, …]
- *   options: {reasons: [], spotToSpot, spotMinTypes, minSaving, minNodeLife, returnToWeight,
+ *   reservations: [{id, type, zone, units}]                      zone-a; at a price of nearly
+ * nothing defaults: [spread constraints of pods that declare none] objects: [PersistentVolumeClaim,
+ * …] options: {reasons: [], spotToSpot, spotMinTypes, minSaving, minNodeLife, returnToWeight,
  *             ignoreBudgets, maxSteps, policy: Ignore, upstream}
  *   facts: {held, denied, pending, nominated, launchesFailing, clockSkew, pricesAge, churn:
  * seconds}
@@ -412,6 +413,8 @@ static inline void f_options(struct fleet *fl, const json_t *o)
 {
     struct consolidate_options *opt = &fl->opt;
     consolidate_options_default(opt);
+    opt->sched.default_spreads = fl->w.f->opt.default_spreads;
+    opt->sched.n_default_spreads = fl->w.f->opt.n_default_spreads;
     size_t i;
     json_t *r;
     opt->reasons = json_object_get(o, "reasons") ? 0 : opt->reasons;
@@ -455,6 +458,28 @@ static inline void f_prices(struct fleet *fl, const json_t *list)
     }
 }
 
+static inline void f_reservations(struct fleet *fl, const json_t *list)
+{
+    struct fix *f = fl->w.f;
+    size_t i;
+    json_t *o;
+    json_array_foreach ((json_t *)(uintptr_t)list, i, o) {
+        int type = catalog_find_type(f->catalog, fix_sym(f, jsonx_str(o, "type")));
+        int zone = catalog_find_zone(f->catalog, fix_sym(f, jsonx_str_or(o, "zone", "zone-a")));
+        struct reservation r = {
+            .id = fix_sym(f, jsonx_str(o, "id")),
+            .kind = fix_sym(f, "default"),
+            .type = (uint32_t)type,
+            .zone = (uint32_t)zone,
+            .count = (uint32_t)jsonx_int(o, "units", 1),
+            .price_pusd_h =
+                offerings_price(f->offerings, (uint32_t)type, (uint32_t)zone, CT_ON_DEMAND) /
+                10000000,
+        };
+        ck_assert(offerings_add_reservation(f->offerings, &r));
+    }
+}
+
 static inline void f_build(struct fleet *fl, const char *text)
 {
     memset(fl, 0, sizeof(*fl));
@@ -463,6 +488,8 @@ static inline void f_build(struct fleet *fl, const char *text)
     w->f = fix_new();
     w->d = decoder_new(w->f->syms);
     f_prices(fl, json_object_get(o, "prices"));
+    f_reservations(fl, json_object_get(o, "reservations"));
+    w_defaults(w, json_object_get(o, "defaults"));
     f_pools(fl, json_object_get(o, "pools"));
     f_nodes(fl, json_object_get(o, "fleet"));
     f_pods(fl, json_object_get(o, "pods"));

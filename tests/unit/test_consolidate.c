@@ -8,6 +8,19 @@
 
 /* c.large 0.10 (1900m), c.xlarge 0.20 (3900m), c.2xlarge 0.40, c.4xlarge 0.80 per hour; spot 40%
  * of that. */
+#define ANY_CT                                                                                     \
+    "pools: [{name: main, reqs: 'kubernetes.io/arch In amd64; karpenter.sh/capacity-type In "      \
+    "reserved,on-demand'}]\n"
+#define OVER_ZONES                                                                                 \
+    "defaults: [{maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: "        \
+    "DoNotSchedule}]\n"
+
+/* Two zones for everybody, a third for who tolerates it. */
+#define ANY_ZONE                                                                                   \
+    "pools: [{name: main, reqs: 'karpenter.sh/capacity-type In on-demand; "                        \
+    "topology.kubernetes.io/zone In zone-a,zone-b'}, {name: far, taints: 'far:NoSchedule', reqs: " \
+    "'karpenter.sh/capacity-type In on-demand; topology.kubernetes.io/zone In zone-c'}]\n"
+
 static const struct plan_row rows[] = {
     {"nothing", "{}", "", ""},
     {"an empty node goes", "fleet: [{name: n1}]", "empty n1", ""},
@@ -106,6 +119,63 @@ static const struct plan_row rows[] = {
      "{requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, "
      "labelSelector: {matchLabels: {app: db}}}]}}}}]",
      "replace m-0 > c.large on-demand; replace m-1 > c.large on-demand", ""},
+    {"a reservation with units to spare costs next to nothing",
+     ANY_CT "reservations: [{id: cr-1, type: c.xlarge, units: 5}]\n"
+            "fleet: [{name: n1, type: c.xlarge}]\npods: [{node: n1, cpu: 3500}]",
+     "replace n1 > c.xlarge reserved", ""},
+    {"no unit of it is given twice",
+     ANY_CT "reservations: [{id: cr-1, type: c.xlarge, units: 2}]\n"
+            "fleet: [{name: m, count: 4}]\npods: [{each: m, cpu: 3500}]",
+     "replace m-0 > c.xlarge reserved; replace m-1 > c.xlarge reserved",
+     "m-2 NotCheaper, m-3 NotCheaper"},
+    {"nor one that a pending pod gets",
+     ANY_CT "reservations: [{id: cr-1, type: c.xlarge, units: 2}]\nfleet: [{name: m, count: 3}]\n"
+            "pods: [{each: m, cpu: 3500}, {name: p, cpu: 3500}]",
+     "replace m-0 > c.xlarge reserved", "m-1 NotCheaper, m-2 NotCheaper"},
+    {"a larger one takes several nodes",
+     ANY_CT "reservations: [{id: cr-1, type: c.4xlarge, units: 1}]\n"
+            "fleet: [{name: m, count: 4}]\npods: [{each: m, cpu: 3500}]",
+     "replace m-0+m-1+m-2+m-3 > c.4xlarge reserved", ""},
+    {"each step has a reservation of its own",
+     ANY_CT
+     "reservations: [{id: cr-1, type: c.xlarge}, {id: cr-2, type: c.2xlarge, zone: zone-b}]\n"
+     "fleet: [{name: n1}, {name: n2}, {name: n3, zone: zone-b}]\npods: [{node: n1, cpu: 3500}, "
+     "{node: n2, cpu: 3500}, {node: n3, cpu: 3500, spec: {nodeSelector: "
+     "{topology.kubernetes.io/zone: zone-b}}}]",
+     "replace n1+n3 > c.2xlarge reserved; replace n2 > c.xlarge reserved", ""},
+    {"spreads by default hold too",
+     OVER_ZONES ONE_TYPE("c.xlarge") "fleet: [{name: a, zone: zone-a}, {name: b, zone: zone-b}, "
+                                     "{name: c, zone: zone-c}]\n"
+                                     "pods: [{each: a, cpu: 100, owner: w}, {each: b, cpu: 100, "
+                                     "owner: w}, {each: c, cpu: 100, owner: w}]",
+     "", "a NotCheaper, b NotCheaper, c NotCheaper"},
+    {"each is about one workload",
+     OVER_ZONES ONE_TYPE("c.xlarge") "fleet: [{name: a, zone: zone-a}, {name: b, zone: zone-b}, "
+                                     "{name: c, zone: zone-c}]\n"
+                                     "pods: [{each: a, cpu: 100, owner: x}, {each: b, cpu: 100, "
+                                     "owner: y}, {each: c, cpu: 100, owner: z}]",
+     "delete a; delete b", "c NotCheaper"},
+    {"a node that was only thought of in another zone is forgotten",
+     ANY_ZONE
+     "fleet: [{name: t, pool: far, type: c.4xlarge}, {name: n1, type: c.2xlarge}, {name: n2, type: "
+     "c.2xlarge, zone: zone-b}]\n"
+     "pods: [{node: t, cpu: 15500, spec: {nodeSelector: {karpenter.sh/nodepool: far}, tolerations: "
+     "[{operator: Exists}]}}, {node: n1, count: "
+     "2, cpu: 800, labels: {app: w}, spec: &s {topologySpreadConstraints: [{maxSkew: 1, "
+     "topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: DoNotSchedule, labelSelector: "
+     "{matchLabels: {app: w}}}]}}, {node: n2, count: 2, cpu: 800, labels: {app: w}, spec: *s}]",
+     "replace n1 > t.large on-demand; replace n2 > t.large on-demand", "t NotCheaper"},
+    {"one that will be there is not",
+     "options: {reasons: [Drifted]}\n" ANY_ZONE
+     "fleet: [{name: t, pool: far, type: c.4xlarge, age: 9d, conditions: [Drifted]}, {name: n1, "
+     "type: c.2xlarge, age: 2d, conditions: [Drifted]}, {name: n2, type: c.2xlarge, zone: "
+     "zone-b}]\n"
+     "pods: [{node: t, cpu: 15500, spec: {nodeSelector: {karpenter.sh/nodepool: far}, tolerations: "
+     "[{operator: Exists}]}}, {node: n1, count: "
+     "2, cpu: 800, labels: {app: w}, spec: &s {topologySpreadConstraints: [{maxSkew: 1, "
+     "topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: DoNotSchedule, labelSelector: "
+     "{matchLabels: {app: w}}}]}}, {node: n2, count: 2, cpu: 800, labels: {app: w}, spec: *s}]",
+     "replace t > c.4xlarge on-demand", "n1 PodsDoNotFit, n2 Policy"},
     {"a spread over zones holds",
      ONE_TYPE("c.xlarge") "fleet: [{name: a, zone: zone-a}, {name: b, zone: zone-b}, "
                           "{name: c, zone: zone-c}]\n"

@@ -9,6 +9,7 @@
 #define APPS 6
 #define PODS_MAX 2048
 #define PLACES_MAX 512
+#define RESERVATIONS 3 /* cr-0 has one unit, cr-1 two, … */
 
 enum rule { RULE_NONE, RULE_HOST_ANTI, RULE_ZONE_ANTI, RULE_HOST_SPREAD, RULE_ZONE_SPREAD, RULES };
 
@@ -155,6 +156,13 @@ static void put_rest(struct draw *d)
     }
     buf_printf(&d->text, "options: {spotToSpot: %s, spotMinTypes: 2, minSaving: '%u%%'}\n",
                rnd(d, 2) ? "true" : "false", rnd(d, 3) * 5);
+    if (rnd(d, 3) == 0) {
+        buf_puts(&d->text, "reservations:\n");
+        for (int i = 0; i < RESERVATIONS; i++) {
+            buf_printf(&d->text, "- {id: cr-%d, type: %s, zone: %s, units: %d}\n", i,
+                       shapes[rnd(d, ARRAY_LEN(shapes))].type, zones[rnd(d, 3)], 1 + i);
+        }
+    }
 }
 
 /* ---- judging one ------------------------------------------------------------------------------
@@ -359,6 +367,24 @@ static void judge_protected(struct judge *j, const struct draw *d)
     }
 }
 
+/* All steps together take no more units than there are. */
+static void judge_reservations(const struct judge *j, const struct consolidate_result *r)
+{
+    int used[RESERVATIONS] = {0};
+    for (uint32_t i = 0; i < r->n_steps; i++) {
+        for (uint32_t k = 0; k < r->steps[i].n_in; k++) {
+            const struct sched_claim *claim = &r->steps[i].in[k].claim;
+            if (claim->reservation == NULL) {
+                continue;
+            }
+            int at = atoi(sym_str(j->fl->w.f->syms, claim->reservation->id) + 3);
+            ck_assert(claim->n_types == 1 && claim->types[0] == claim->reservation->type);
+            ck_assert(claim->offer.zones == UINT64_C(1) << claim->reservation->zone);
+            ck_assert_msg(++used[at] <= at + 1, "cr-%d given %d times", at, used[at]);
+        }
+    }
+}
+
 START_TEST(test_random)
 {
     static struct fleet fl;
@@ -386,6 +412,7 @@ START_TEST(test_random)
         judge_step(&j, &r->steps[i]);
     }
     judge_protected(&j, &d);
+    judge_reservations(&j, r);
     buf_done(&d.text);
     f_done(&fl);
 }
