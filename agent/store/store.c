@@ -35,6 +35,7 @@ static const struct kind_row {
     enum kube_kind kube;
     bool namespaced;
     size_t max;
+    bool spare; /* decisions are worse without, but not wrong */
 } kind_rows[STORE_KINDS] = {
     [STORE_POD] = {"Pod", KIND_POD, true, STORE_MAX_PODS},
     [STORE_NODE] = {"Node", KIND_NODE, false, STORE_MAX_OBJECTS},
@@ -47,8 +48,9 @@ static const struct kind_row {
     [STORE_PV] = {"PersistentVolume", KIND_PERSISTENT_VOLUME, false, STORE_MAX_PODS},
     [STORE_STORAGE_CLASS] = {"StorageClass", KIND_STORAGE_CLASS, false, STORE_MAX_OBJECTS},
     [STORE_CSI_NODE] = {"CSINode", KIND_CSI_NODE, false, STORE_MAX_OBJECTS},
-    [STORE_LIMIT_RANGE] = {"LimitRange", KIND_LIMIT_RANGE, true, STORE_MAX_OBJECTS},
-    [STORE_RUNTIME_CLASS] = {"RuntimeClass", KIND_RUNTIME_CLASS, false, STORE_MAX_OBJECTS},
+    [STORE_LIMIT_RANGE] = {"LimitRange", KIND_LIMIT_RANGE, true, STORE_MAX_OBJECTS, .spare = true},
+    [STORE_RUNTIME_CLASS] = {"RuntimeClass", KIND_RUNTIME_CLASS, false, STORE_MAX_OBJECTS,
+                             .spare = true},
 };
 
 static void *decode(struct decoder *d, enum store_kind kind, const json_t *o, struct err *reterr)
@@ -540,10 +542,18 @@ bool store_listed(const struct store *s, enum store_kind kind)
     return w && watch_synced(w);
 }
 
+/* The server says that it will not be listed: no right to it, or it does not serve it. */
+static bool withheld(const struct kind_store *k)
+{
+    const struct err *why = k->watch ? watch_error(k->watch) : NULL;
+    return why && (why->kind == ERR_FORBIDDEN || why->kind == ERR_NOT_FOUND);
+}
+
 bool store_synced(const struct store *s)
 {
     for (int i = 0; i < STORE_KINDS; i++) {
-        if (!store_listed(s, (enum store_kind)i)) {
+        if (!store_listed(s, (enum store_kind)i) &&
+            !(kind_rows[i].spare && withheld(&s->kinds[i]))) {
             return false;
         }
     }

@@ -52,7 +52,9 @@ struct store *store_new(struct runtime *rt);
 void store_free(struct store *s);
 /* Starts listing and watching. */
 void store_start(struct store *s);
-/* Every kind listed completely at least once. */
+/* Every kind listed completely at least once. LimitRanges and RuntimeClasses may be withheld (403,
+ * 404): DaemonSets without a pod then count with their bare templates, and store_trouble says so.
+ */
 bool store_synced(const struct store *s);
 /* This one was. */
 bool store_listed(const struct store *s, enum store_kind kind);

@@ -332,6 +332,52 @@ START_TEST(trouble)
 }
 END_TEST
 
+/* The agent serves without LimitRanges and RuntimeClasses where it has no right to them, says so,
+ * and takes them in once it may; every other kind it waits for. */
+static const struct withheld_row {
+    enum store_kind kind;
+    int http;
+    enum err_kind why;
+    bool synced;
+} withheld_rows[] = {
+    {STORE_LIMIT_RANGE, 403, ERR_FORBIDDEN, true},
+    {STORE_RUNTIME_CLASS, 403, ERR_FORBIDDEN, true},
+    {STORE_RUNTIME_CLASS, 404, ERR_NOT_FOUND, true},
+    {STORE_RUNTIME_CLASS, 503, ERR_UNAVAILABLE, false},
+    {STORE_DAEMONSET, 403, ERR_FORBIDDEN, false},
+    {STORE_PVC, 403, ERR_FORBIDDEN, false},
+};
+
+START_TEST(withheld)
+{
+    const struct withheld_row *row = &withheld_rows[_i];
+    struct rig r = rig_new();
+    struct err why = ERR_INIT;
+    store_start(r.s);
+    fake_run(r.f, 0);
+    for (int i = 0; i < STORE_KINDS; i++) {
+        if (i != (int)row->kind) {
+            give_list(&r, (enum store_kind)i, "100", json_array());
+        }
+    }
+    fake_run(r.f, 0);
+    ck_assert(!store_synced(r.s));
+    fake_answer(list_call(&r, row->kind), row->http, row->why, NULL);
+    fake_run(r.f, 0);
+    ck_assert(store_synced(r.s) == row->synced);
+    ck_assert_ptr_nonnull(store_trouble(r.s, &why));
+    ck_assert_int_eq(why.kind, row->why);
+    for (int i = 0; i < 60 && !fake_find(r.f, "GET", paths[row->kind]); i++) {
+        fake_run(r.f, NS_PER_S);
+    }
+    give_list(&r, row->kind, "100", json_array());
+    fake_run(r.f, 0);
+    ck_assert(store_synced(r.s));
+    ck_assert_ptr_null(store_trouble(r.s, &why));
+    rig_free(&r);
+}
+END_TEST
+
 /* ---- indexes -----------------------------------------------------------------------------------
  */
 
@@ -478,7 +524,8 @@ START_TEST(limit_range_completes_daemonsets)
 }
 END_TEST
 
-UNIT_MAIN("store", UNIT_TEST(limit_range_completes_daemonsets), UNIT_CASES(versions, version_rows),
-          UNIT_TEST(own_end), UNIT_TEST(own_end_echo), UNIT_TEST(went_back),
-          UNIT_CASES(relist, relist_rows), UNIT_CASES(bad_objects, bad_rows), UNIT_TEST(trouble),
-          UNIT_TEST(usage), UNIT_TEST(by_provider_id), UNIT_TEST(frozen), UNIT_TEST(nominations))
+UNIT_MAIN("store", UNIT_CASES(withheld, withheld_rows), UNIT_TEST(limit_range_completes_daemonsets),
+          UNIT_CASES(versions, version_rows), UNIT_TEST(own_end), UNIT_TEST(own_end_echo),
+          UNIT_TEST(went_back), UNIT_CASES(relist, relist_rows), UNIT_CASES(bad_objects, bad_rows),
+          UNIT_TEST(trouble), UNIT_TEST(usage), UNIT_TEST(by_provider_id), UNIT_TEST(frozen),
+          UNIT_TEST(nominations))
