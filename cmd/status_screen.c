@@ -45,7 +45,7 @@ static void put_gib(struct buf *out, int64_t bytes)
     if (bytes < 10 * GIB) {
         put_tenths(out, bytes, GIB, false);
     } else {
-        buf_printf(out, "%lld", (long long)((bytes + GIB / 2) / GIB));
+        buf_printf(out, "%lld", (long long)(bytes / GIB + (bytes % GIB >= GIB / 2)));
     }
 }
 
