@@ -10,7 +10,7 @@
 #include "podview.h"
 #include "screen.h"
 
-#define NAMES_MAX 1000u
+#define NAMES_MAX 100u /* a bound pod costs a decision of its own */
 
 /* What the words ask for: objects of one kind. */
 struct asked {

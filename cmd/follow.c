@@ -104,15 +104,15 @@ static void enter(const struct cmd *c)
     }
 }
 
-/* True if q was pressed. */
+/* True if q was pressed, or nobody can press it any more. */
 static bool wait_for(int ms)
 {
     struct pollfd in = {.fd = held.keys ? STDIN_FILENO : -1, .events = POLLIN};
     char key;
-    if (poll(&in, 1, ms) <= 0 || !(in.revents & POLLIN)) {
+    if (poll(&in, 1, ms) <= 0) {
         return false;
     }
-    return read(STDIN_FILENO, &key, 1) == 1 && (key == 'q' || key == 'Q');
+    return read(STDIN_FILENO, &key, 1) != 1 || key == 'q' || key == 'Q';
 }
 
 /* ---- rounds ---------------------------------------------------------------------------------- */

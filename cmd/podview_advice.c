@@ -195,14 +195,35 @@ static void advise_others(struct podview *v, const struct explain_pool *p)
     }
 }
 
+/* What needs no operands, NULL for the rest. */
+static const char *plain_advice(enum reason_code code)
+{
+    switch (code) {
+    case REASON_ResourceClaim:
+        return "run it on nodes that karp does not launch: resource claims are not placed";
+    case REASON_LaunchBrake:
+        return "wait: launches are limited (--max-launches-per-minute, --max-cost-per-hour)";
+    case REASON_UnknownFields:
+        return "run a version of karp that knows the field, or take the field out";
+    case REASON_HostPort:
+        return "use another host port, or none";
+    case REASON_ResourceUnknown:
+        return "declare the resource where a node gets it from, or do not ask for it";
+    case REASON_MinValues:
+        return "lower minValues of the pool, or let more instance types in";
+    default:
+        return NULL;
+    }
+}
+
 static void advise_pool(struct podview *v, const struct explain_pool *p)
 {
     struct arena *a = &v->s->a;
-    const char *name = p->pool->np->m.name;
+    const char *name = p->pool->np->m.name, *plain = plain_advice(p->reason.code);
+    if (plain) {
+        advise(v, plain);
+    }
     switch (p->reason.code) {
-    case REASON_ResourceClaim:
-        advise(v, "run it on nodes that karp does not launch: resource claims are not placed");
-        return;
     case REASON_Volume:
     case REASON_VolumeZone:
     case REASON_VolumeLimit:
@@ -219,15 +240,9 @@ static void advise_pool(struct podview *v, const struct explain_pool *p)
     case REASON_NoAddresses:
         advise_class(v, p);
         return;
-    case REASON_LaunchBrake:
-        advise(v, "wait: launches are limited (--max-launches-per-minute, --max-cost-per-hour)");
-        return;
     case REASON_PoolNotReady:
         advise(v, arena_printf(a, "kubectl describe nodepool %s", name));
         advise_class(v, p);
-        return;
-    case REASON_UnknownFields:
-        advise(v, "run a version of karp that knows the field, or take the field out");
         return;
     case REASON_Taint:
         advise_taint(v, p);
@@ -236,20 +251,11 @@ static void advise_pool(struct podview *v, const struct explain_pool *p)
     case REASON_Requirement:
         advise_label(v, p);
         return;
-    case REASON_HostPort:
-        advise(v, "use another host port, or none");
-        return;
-    case REASON_ResourceUnknown:
-        advise(v, "declare the resource where a node gets it from, or do not ask for it");
-        return;
     case REASON_Resources:
         advise_resources(v, p);
         return;
     case REASON_Offering:
         advise_offering(v, p);
-        return;
-    case REASON_MinValues:
-        advise(v, "lower minValues of the pool, or let more instance types in");
         return;
     case REASON_NodeLimit:
         advise_node_limit(v, p);

@@ -9,6 +9,7 @@ struct line {
     const char *quota, *key, *text;
     enum resource res; /* RES_FIXED: see ext */
     sym ext;
+    bool ever; /* count/pods: pods that are over count as well */
     int64_t hard, used;
 };
 
@@ -24,6 +25,15 @@ static int64_t amount(const struct resources *r, const struct line *l)
     return l->res < RES_FIXED ? r->v[l->res] : resources_get_ext(r, l->ext);
 }
 
+/* No amount is below 0 and sums stop at the most there is, so that none wraps around. */
+static void use(struct line *l, const struct resources *r)
+{
+    int64_t one = amount(r, l);
+    if (one > 0 && __builtin_add_overflow(l->used, one, &l->used)) {
+        l->used = INT64_MAX;
+    }
+}
+
 /* What of a pod the key counts; false for what is not looked at. */
 static bool resource_of(struct quota *q, const char *key, struct line *l)
 {
@@ -33,6 +43,7 @@ static bool resource_of(struct quota *q, const char *key, struct line *l)
     l->res = RES_FIXED;
     if (str_eq(key, "pods") || str_eq(key, "count/pods")) {
         l->res = RES_PODS;
+        l->ever = key[0] == 'c';
         return true;
     }
     for (size_t i = 0; i < ARRAY_LEN(plain); i++) {
@@ -69,11 +80,10 @@ static void add_quota(struct quota *q, const struct object *o)
     }
 }
 
-static bool counts(const struct object *o, const char *ns)
+static bool is_over(const struct object *pod)
 {
-    const char *phase = jsonx_str_or(o->o, "status.phase", "");
-    return o->kind == KIND_POD && str_eq(o->ns, ns) && !str_eq(phase, "Succeeded") &&
-           !str_eq(phase, "Failed");
+    const char *phase = jsonx_str_or(pod->o, "status.phase", "");
+    return str_eq(phase, "Succeeded") || str_eq(phase, "Failed");
 }
 
 static int line_cmp(const void *x, const void *y)
@@ -89,6 +99,7 @@ static struct resources requests_of(struct quota *q, const json_t *pod)
     if (decode_pod_requests(q->d, q->a, pod, false, &r, NULL) != 0) {
         r = (struct resources){.n_ext = 0};
     }
+    r.v[RES_PODS] = 1; /* it is one, whatever it asks for */
     return r;
 }
 
@@ -107,12 +118,14 @@ struct quota *quota_new(struct arena *a, struct decoder *d, const struct objects
     }
     for (size_t i = 0; q->n > 0 && i < objects_n(s); i++) {
         const struct object *o = objects_at(s, i);
-        if (!counts(o, ns)) {
+        if (o->kind != KIND_POD || !str_eq(o->ns, ns)) {
             continue;
         }
         struct resources r = requests_of(q, o->o);
         for (uint32_t k = 0; k < q->n; k++) {
-            q->v[k].used += amount(&r, &q->v[k]);
+            if (q->v[k].ever || !is_over(o)) {
+                use(&q->v[k], &r);
+            }
         }
     }
     return q;
@@ -127,12 +140,12 @@ const char *quota_take(struct quota *q, const json_t *pod)
     for (uint32_t i = 0; i < q->n; i++) {
         const struct line *l = &q->v[i];
         int64_t one = amount(&r, l);
-        if (one > 0 && l->used > l->hard - one) {
+        if (one > 0 && (l->hard < one || l->used > l->hard - one)) {
             return arena_printf(q->a, "resourcequota %s: %s %s", l->quota, l->key, l->text);
         }
     }
     for (uint32_t i = 0; i < q->n; i++) {
-        q->v[i].used += amount(&r, &q->v[i]);
+        use(&q->v[i], &r);
     }
     return NULL;
 }

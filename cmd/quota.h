@@ -2,8 +2,9 @@
  * quota.h - how many new pods a namespace's ResourceQuotas let in.
  *
  * As kube-apiserver: a pod is created only if every quota of its namespace holds it beside the pods
- * that are there (those that are over do not count). Looked at are pods, count/pods and requests of
- * cpu, memory, ephemeral storage and extended resources; quotas with scopes and limits.* are not.
+ * that are there (those that are over count for count/pods only). Looked at are pods, count/pods
+ * and requests of cpu, memory, ephemeral storage and extended resources; quotas with scopes and
+ * limits.* are not.
  */
 #ifndef KARP_CMD_QUOTA_H
 #define KARP_CMD_QUOTA_H

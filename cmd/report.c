@@ -567,9 +567,26 @@ static void warn_arch(json_t *list, struct arena *a, const struct session *s)
     }
 }
 
+/* Which pods those are only the agent knows: a node that seems to fit may not be launched. */
+static void warn_ineffective(json_t *list, struct arena *a, const struct session *s)
+{
+    const char *code = reason_name(REASON_LaunchIneffective);
+    for (uint32_t i = 0; i < s->d.snap.n_pools; i++) {
+        const struct nodepool *np = s->d.snap.pools[i].np;
+        const struct condition *c = condition_find(&np->conditions, code);
+        if (c && c->status == STATUS_TRUE) {
+            report_warn(
+                list, code, pool_name(a, np),
+                "the agent launches nothing for pods that earlier nodes of it did not help; "
+                "their Events say FailedScheduling");
+        }
+    }
+}
+
 void report_warnings(json_t *list, struct arena *a, const struct session *s)
 {
     warn_classes(list, a, s);
+    warn_ineffective(list, a, s);
     warn_arch(list, a, s);
     for (size_t i = 0; i < s->w.n_malformed; i++) {
         const struct world_malformed *m = &s->w.malformed[i];

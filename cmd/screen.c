@@ -68,7 +68,7 @@ void screen_gib(struct buf *out, int64_t bytes)
     if (bytes < 10 * GIB) {
         screen_tenths(out, bytes, GIB, false);
     } else {
-        buf_printf(out, "%lld", (long long)((bytes + GIB / 2) / GIB));
+        buf_printf(out, "%lld", (long long)(bytes / GIB + (bytes % GIB >= GIB / 2)));
     }
 }
 

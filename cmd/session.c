@@ -5,6 +5,7 @@
 
 #define PODS_MAX 5000000u
 #define KEY_MAX 32u
+#define HOME_KEY_MAX 64u
 
 const uint64_t session_kinds =
     GATHER(KIND_NODE) | GATHER(KIND_POD) | GATHER(KIND_DAEMON_SET) | GATHER(KIND_NODE_POOL) |
@@ -29,7 +30,8 @@ void session_init(struct session *s, struct cmd *c, bool keep)
 static void forget_decision(struct session *s)
 {
     map_free(s->pods);
-    s->pods = NULL;
+    map_free(s->placed);
+    s->pods = s->placed = NULL;
     s->explained = NULL;
     for (size_t i = 0; i < s->n_asides; i++) {
         decide_done(s->asides[i]);
@@ -92,6 +94,7 @@ static void index_pods(struct session *s)
     const struct snapshot *snap = &s->d.snap;
     uint32_t classes = 0;
     s->pods = map_new(PODS_MAX);
+    s->placed = map_new(PODS_MAX);
     for (uint32_t i = 0; i < snap->n_pods; i++) {
         uint32_t k = explain_class(s->d.pass, i);
         classes = k >= classes ? k + 1 : classes;
@@ -129,9 +132,17 @@ const struct explanation *session_explain_placed(struct session *s, const struct
                                                  struct explain_home home)
 {
     size_t at = place_of(s, pod);
-    struct explanation *e = at ? ARENA_NEW(&s->d.mem, struct explanation) : NULL;
-    if (e) {
+    if (at == 0) {
+        return NULL;
+    }
+    char key[HOME_KEY_MAX];
+    (void)snprintf(key, sizeof(key), "%u %p %p", explain_class(s->d.pass, (uint32_t)at - 1),
+                   (const void *)home.node, (const void *)home.claim);
+    struct explanation *e = map_get(s->placed, key);
+    if (!e) {
+        e = ARENA_NEW(&s->d.mem, struct explanation);
         explain_pod(s->d.pass, (uint32_t)at - 1, home, e);
+        (void)map_put(s->placed, key, e, NULL);
     }
     return e;
 }

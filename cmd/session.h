@@ -25,6 +25,7 @@ struct session {
     struct objects *keep; /* NULL unless asked for */
     struct map *pods;     /* pod → 1 + its place in the decision's snapshot; made when needed */
     const struct explanation **explained; /* by class of the decision, in its arena */
+    struct map *placed;                   /* by class and place, likewise; made with pods */
     struct decision **asides;             /* about one pod each; they go with the decision */
     size_t n_asides, cap_asides;
     const struct disrupt *disrupt; /* what could leave; NULL unless the command asked for it */
@@ -42,7 +43,7 @@ int session_decide(struct session *s, enum decide_pods which, struct err *reterr
 /* How far pods like this one got (pods of one class get equally far); NULL if the decision saw none
  * of them. */
 const struct explanation *session_explain(struct session *s, const struct pod *pod);
-/* Likewise of a pod that the decision gave this place. */
+/* Likewise of pods that the decision gave this place. */
 const struct explanation *session_explain_placed(struct session *s, const struct pod *pod,
                                                  struct explain_home home);
 /* What nodes and pools would have for a pod that is bound, if it came now and everything else lay

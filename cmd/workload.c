@@ -208,12 +208,12 @@ static void mark_hash(json_t *meta, const struct object *w, const json_t *owners
     if (w->kind != KIND_DEPLOYMENT || !owner || !str_starts(owner, w->name) || owner[n] != '-') {
         return;
     }
-    json_t *labels = json_object_get(meta, "labels");
-    if (!labels) {
-        labels = json_object();
-        set(meta, "labels", labels);
+    if (!json_object_get(meta, "labels")) {
+        set(meta, "labels", json_object());
     }
-    set(labels, "pod-template-hash", json_string(owner + n + 1));
+    /* Labels that are no object stay as they are: whoever reads the pod says so. */
+    (void)json_object_set_new(json_object_get(meta, "labels"), "pod-template-hash",
+                              json_string(owner + n + 1));
 }
 
 /* What all new pods have in common; the name is still missing. */

@@ -81,6 +81,9 @@ static void row_free(struct row *r)
 
 static void hold(struct ineffective *it, struct row *r, bool held)
 {
+    if (r->held == held) {
+        return;
+    }
     bool was = ineffective_in(it, r->pool);
     r->held = held;
     if (was != ineffective_in(it, r->pool)) {

@@ -3,7 +3,6 @@
 
 #include "agent/work/render.h"
 #include "common/base/alloc.h"
-#include "common/base/hash.h"
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
 
@@ -130,7 +129,7 @@ static void put_capacity(struct order *o, const struct sched_claim *sc)
 
 uint64_t order_class(const struct pod *p)
 {
-    return hash_fnv1a(p->cls->key, strlen(p->cls->key));
+    return p->cls->key_hash;
 }
 
 static void put_pods(struct order *o, const struct sched_claim *sc)

@@ -146,6 +146,7 @@ struct pod_class {
     uint32_t refs;
     uint64_t serial;                      /* order of first appearance */
     const char *key;                      /* canonical text */
+    uint64_t key_hash;                    /* the same for equal keys in all processes */
     struct reqset selector;               /* nodeSelector */
     const struct affinity_term *required; /* ORed */
     uint32_t n_required;

@@ -29,6 +29,9 @@ struct outcome {
     uint32_t n_members, n_placed;
     struct preference_lost *lost;
     uint32_t n_lost, cap_lost;
+    /* Of the crowd that is looked at, for all members. */
+    bool *in;
+    uint32_t *domains, *open_places;
 };
 
 /* ---- where everything lies ------------------------------------------------------------------- */
@@ -72,6 +75,9 @@ static void add_members(struct outcome *o, const struct sched_result *r)
         }
     }
     o->n_members = n;
+    o->in = ARENA_NEW_N(o->a, bool, n);
+    o->domains = ARENA_NEW_N(o->a, uint32_t, n);
+    o->open_places = ARENA_NEW_N(o->a, uint32_t, n);
 }
 
 static void lose(struct outcome *o, const struct pod *pod, enum preference_kind kind,
@@ -83,13 +89,21 @@ static void lose(struct outcome *o, const struct pod *pod, enum preference_kind 
 
 /* ---- about the place itself ------------------------------------------------------------------ */
 
+static bool likes(const struct outcome *o, const struct place *p, const struct affinity_term *t)
+{
+    struct arena_mark mark = arena_mark(o->a);
+    bool met = want_met(o->a, o->s->syms, p->labels, &t->reqs);
+    arena_rewind(o->a, mark);
+    return met;
+}
+
 static void judge_place(struct outcome *o, const struct member *m)
 {
     const struct pod_class *cls = m->pod->cls;
     const struct place *p = &o->places[m->place];
     for (uint32_t i = 0; i < cls->n_preferred; i++) {
         const struct affinity_term *t = &cls->preferred[i];
-        if (!t->invalid && !want_met(o->a, o->s->syms, p->labels, &t->reqs)) {
+        if (!t->invalid && !likes(o, p, t)) {
             lose(o, m->pod, PREFER_NODE, i, NULL);
         }
     }
@@ -104,7 +118,8 @@ static void judge_place(struct outcome *o, const struct member *m)
 
 /* ---- about other pods ------------------------------------------------------------------------ */
 
-/* Pods that a term is about: how many lie in which domain. */
+/* Pods that a term is about: how many lie in which domain. The lists are the outcome's: one crowd
+ * is looked at after the other. */
 struct crowd {
     sym key;
     bool *in;          /* per member */
@@ -170,8 +185,8 @@ static int number_cmp(const void *x, const void *y)
 
 static void gather(const struct outcome *o, struct crowd *c)
 {
-    c->domains = ARENA_NEW_N(o->a, uint32_t, o->n_members);
-    c->open_places = ARENA_NEW_N(o->a, uint32_t, o->n_members);
+    c->domains = o->domains;
+    c->open_places = o->open_places;
     for (uint32_t i = 0; i < o->n_members; i++) {
         if (!c->in[i]) {
             continue;
@@ -192,7 +207,8 @@ static void gather(const struct outcome *o, struct crowd *c)
 static struct crowd crowd_of_term(const struct outcome *o, const struct pod *p,
                                   const struct pod_term *t)
 {
-    struct crowd c = {.key = t->key, .in = ARENA_NEW_N(o->a, bool, o->n_members)};
+    struct crowd c = {.key = t->key, .in = o->in};
+    struct arena_mark mark = arena_mark(o->a);
     struct selector sel =
         selector_with(o->a, &t->sel, &p->labels, t->match_keys, t->n_match_keys, SELECTOR_IN);
     sel = selector_with(o->a, &sel, &p->labels, t->mismatch_keys, t->n_mismatch_keys,
@@ -201,6 +217,7 @@ static struct crowd crowd_of_term(const struct outcome *o, const struct pod *p,
         const struct pod *m = o->members[i].pod;
         c.in[i] = selector_matches(&sel, &m->labels) && sees_namespace(o, t, p->m.ns, m->m.ns);
     }
+    arena_rewind(o->a, mark);
     gather(o, &c);
     return c;
 }
@@ -271,6 +288,7 @@ static bool may_meet(const struct outcome *o, const struct crowd *c, uint32_t me
 
 static bool asked_for(const struct outcome *o, const struct pod_class *cls, const struct place *p)
 {
+    struct arena_mark mark = arena_mark(o->a);
     bool met = false;
     for (uint32_t i = 0; i < (cls->n_required ? cls->n_required : 1) && !met; i++) {
         struct reqset want;
@@ -278,6 +296,7 @@ static bool asked_for(const struct outcome *o, const struct pod_class *cls, cons
                          &want) &&
               want_met(o->a, o->s->syms, p->labels, &want);
     }
+    arena_rewind(o->a, mark);
     return met;
 }
 
@@ -296,7 +315,8 @@ static bool included(const struct outcome *o, const struct pod_class *cls, const
 static struct crowd crowd_of_spread(const struct outcome *o, const struct pod *p,
                                     const struct spread *sp, uint32_t *ret_least)
 {
-    struct crowd c = {.key = sp->key, .in = ARENA_NEW_N(o->a, bool, o->n_members)};
+    struct crowd c = {.key = sp->key, .in = o->in};
+    struct arena_mark mark = arena_mark(o->a);
     bool *in = ARENA_NEW_N(o->a, bool, o->n_places);
     struct selector sel =
         selector_with(o->a, &sp->sel, &p->labels, sp->match_keys, sp->n_match_keys, SELECTOR_IN);
@@ -315,6 +335,7 @@ static struct crowd crowd_of_spread(const struct outcome *o, const struct pod *p
         uint32_t n = domain != 0 ? count_in(&c, domain) : UINT32_MAX;
         *ret_least = n < *ret_least ? n : *ret_least;
     }
+    arena_rewind(o->a, mark);
     return c;
 }
 

@@ -140,6 +140,17 @@ static void pool_domains(struct sched *s, const struct sched_pool *p, const stru
     }
 }
 
+bool sched_topo_has_keys(const struct topo_group *g, const struct reqset *labels)
+{
+    for (uint32_t i = 0; i < g->n_keys; i++) {
+        const struct req *r = reqset_get(labels, g->keys[i]);
+        if (r == NULL || req_negative(r)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Nodes of the pool, or some of them, have the keys of all spreads beside the group's. */
 static bool pool_has_keys(const struct sched_pool *p, const struct reqset *reqs,
                           const struct topo_group *g)

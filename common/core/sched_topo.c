@@ -9,8 +9,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* ---- a table of texts -------------------------------------------------------------------------
- */
+/* ---- a table of texts ------------------------------------------------------------------------ */
 
 struct entry {
     const char *text;
@@ -106,8 +105,7 @@ static struct entry *table_at(struct sched *s, const char *text)
     return e;
 }
 
-/* ---- texts ------------------------------------------------------------------------------------
- */
+/* ---- texts ----------------------------------------------------------------------------------- */
 
 static void put_selector(struct text *b, const struct selector *sel)
 {
@@ -171,8 +169,7 @@ static struct topo_group *group_of(struct sched *s, const struct topo_group *rul
     return e->value;
 }
 
-/* ---- namespaces -------------------------------------------------------------------------------
- */
+/* ---- namespaces ------------------------------------------------------------------------------ */
 
 static void own_namespace(struct sched *s, const char *ns, struct topo_group *g)
 {
@@ -238,8 +235,7 @@ static bool in_list(struct topo_group *const *v, uint32_t n, const struct topo_g
     return false;
 }
 
-/* ---- rules of a class --------------------------------------------------------------------------
- */
+/* ---- rules of a class ------------------------------------------------------------------------ */
 
 /* Classes of one spec, namespace and values of matchLabelKeys have the same rules. */
 struct owner {
@@ -454,8 +450,7 @@ static const struct owner *bound_owner(struct sched *s, const struct pod *p)
     return e->value;
 }
 
-/* ---- shares ------------------------------------------------------------------------------------
- */
+/* ---- shares ---------------------------------------------------------------------------------- */
 
 static bool shares(const struct sched *s)
 {
@@ -480,8 +475,7 @@ static struct topo_group *share_of(struct sched *s, const struct pod *p)
     return group_of(s, &rule);
 }
 
-/* ---- what concerns a pod ------------------------------------------------------------------------
- */
+/* ---- what concerns a pod --------------------------------------------------------------------- */
 
 /* Groups whose selector the pod matches. Equal namespaces and values of the labels that anybody
  * asks for give equal lists. */
@@ -662,8 +656,7 @@ bool sched_topo_in_force(const struct topo_use *u, const struct topo_level *l)
     return true;
 }
 
-/* ---- counting -----------------------------------------------------------------------------------
- */
+/* ---- counting -------------------------------------------------------------------------------- */
 
 static struct topo_domain *domain(struct sched *s, struct topo_group *g, sym value)
 {
@@ -749,17 +742,6 @@ static bool wants_labels(struct sched *s, const struct pod_class *c, const struc
         arena_rewind(s->a, mark);
     }
     return met;
-}
-
-bool sched_topo_has_keys(const struct topo_group *g, const struct reqset *labels)
-{
-    for (uint32_t i = 0; i < g->n_keys; i++) {
-        const struct req *r = reqset_get(labels, g->keys[i]);
-        if (r == NULL || req_negative(r)) {
-            return false;
-        }
-    }
-    return true;
 }
 
 bool sched_topo_includes(struct sched *s, const struct topo_group *g, const struct snapshot_node *n)

@@ -4,6 +4,7 @@
  * texts are equal exactly if the classes are.
  */
 #include "common/base/alloc.h"
+#include "common/base/hash.h"
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
 #include "common/core/labels.h"
@@ -292,6 +293,9 @@ static void put_terms(struct buf *b, const struct symtab *t, const struct affini
     for (uint32_t i = 0; i < n; i++) {
         buf_printf(b, "(%d%s", (int)v[i].weight, v[i].invalid ? "?" : "");
         put_reqs(b, t, &v[i].reqs);
+        if (v[i].why) {
+            decode_put_str(b, v[i].why); /* pods are told what is wrong with their own term */
+        }
         buf_putc(b, ')');
     }
 }
@@ -368,6 +372,7 @@ static int write_key(const struct decoder *d, struct pod_class *c, struct err *r
         return err_set(reterr, ERR_LIMIT, "spec: larger than %u bytes", DECODE_OBJECT_MAX);
     }
     c->key = arena_strndup(&c->mem, b.p, b.n);
+    c->key_hash = hash_fnv1a(b.p, b.n);
     return 0;
 }
 

@@ -20,6 +20,30 @@ static int only_fields(const json_t *o, const char *const *known, struct err *re
     return 0;
 }
 
+static int check_policy(const json_t *o, const char *key, struct err *reterr)
+{
+    const json_t *v = json_object_get(o, key);
+    const char *text = json_string_value(v);
+    return !v || str_eq(text, "Honor") || str_eq(text, "Ignore")
+               ? 0
+               : err_set(reterr, ERR_INVALID, "%s: neither Honor nor Ignore", key);
+}
+
+/* What may be left out. */
+static int check_rest(const json_t *o, const char *when, struct err *reterr)
+{
+    if (check_policy(o, "nodeTaintsPolicy", reterr) ||
+        check_policy(o, "nodeAffinityPolicy", reterr)) {
+        return -1;
+    }
+    if (json_object_get(o, "minDomains") &&
+        (jsonx_int(o, "minDomains", 0) < 1 || !str_eq(when, "DoNotSchedule"))) {
+        return err_set(reterr, ERR_INVALID,
+                       "minDomains: not a number above 0 beside DoNotSchedule");
+    }
+    return 0;
+}
+
 static int check_constraint(const json_t *o, struct err *reterr)
 {
     static const char *const known[] = {"maxSkew",    "topologyKey",      "whenUnsatisfiable",
@@ -46,7 +70,7 @@ static int check_constraint(const json_t *o, struct err *reterr)
         return err_set(reterr, ERR_INVALID,
                        "whenUnsatisfiable: neither DoNotSchedule nor ScheduleAnyway");
     }
-    return 0;
+    return check_rest(o, when, reterr);
 }
 
 static int check_twice(const struct spread *v, uint32_t n, struct err *reterr)
@@ -114,6 +138,9 @@ int decode_scheduler_config(struct decoder *d, struct arena *a, const char *text
     AUTO_JSON json_t *docs = yamlx_parse_all(text, strlen(text), "scheduler-config", NULL, reterr);
     if (!docs) {
         return -1;
+    }
+    if (json_array_size(docs) > 1) {
+        return err_set(reterr, ERR_INVALID, "more than one document");
     }
     return json_array_size(docs) == 0
                ? 0

@@ -249,6 +249,7 @@ END_TEST
 #define PREFERRED "preferredDuringSchedulingIgnoredDuringExecution"
 #define NODE_AFFINITY(x) "{affinity: {nodeAffinity: {" x "}}}"
 #define REQUIRED_TERMS(x) NODE_AFFINITY(REQUIRED ": {nodeSelectorTerms: [" x "]}")
+#define ODD_TERM(op) REQUIRED_TERMS("{matchExpressions: [{key: a, operator: " op "}]}")
 
 struct same_row {
     const char *name, *a, *b;
@@ -300,6 +301,8 @@ static const struct same_row same_rows[] = {
      "x}, {key: a, effect: Odd}]}",
      "{}", true},
     {"priority", "{priority: 5}", "{priority: 6}", false},
+    {"what is wrong with a term", ODD_TERM("Near"), ODD_TERM("Far"), false},
+    {"the same wrong with a term", ODD_TERM("Near"), ODD_TERM("Near"), true},
     {"another scheduler's", "{schedulerName: other}", "{}", true},
     {"ephemeral storage", "{containers: [{resources: {requests: {ephemeral-storage: 5Gi}}}]}",
      "{containers: [{}]}", false},

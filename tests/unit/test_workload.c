@@ -94,40 +94,54 @@ static void names(struct objects *s, char *dst, size_t size)
     }
 }
 
+struct rig {
+    struct arena a;
+    struct objects *s;
+    struct symtab *t;
+    struct decoder *d;
+};
+
+static struct rig rig_new(void)
+{
+    struct rig r = {.s = objects_new(), .t = labels_symtab_new()};
+    r.d = decoder_new(r.t);
+    arena_init(&r.a, 0, SIZE_MAX);
+    return r;
+}
+
+static void rig_free(struct rig *r)
+{
+    decoder_free(r->d);
+    symtab_free(r->t);
+    objects_free(r->s);
+    arena_done(&r->a);
+}
+
 START_TEST(test_scale)
 {
     char got[512];
-    struct arena a;
-    struct objects *s = objects_new();
-    struct symtab *t = labels_symtab_new();
-    struct decoder *d = decoder_new(t);
-    arena_init(&a, 0, SIZE_MAX);
+    struct rig r = rig_new();
+    struct objects *s = r.s;
     put(s, rows[_i].kind, "{" META("api") "},\"spec\":{" TEMPLATE "}}");
     for (size_t i = 0; rows[_i].pods[i]; i++) {
         put(s, KIND_POD, rows[_i].pods[i]);
     }
     const struct object *w = objects_find(s, rows[_i].kind, "shop", "api");
-    ck_assert_ptr_null(workload_scale(s, &a, d, w, rows[_i].n, 0));
+    ck_assert_ptr_null(workload_scale(s, &r.a, r.d, w, rows[_i].n, 0));
     names(s, got, sizeof(got));
     ck_assert_str_eq(got, rows[_i].names);
-    decoder_free(d);
-    symtab_free(t);
-    objects_free(s);
-    arena_done(&a);
+    rig_free(&r);
 }
 END_TEST
 
 /* What a limit alone asks for is a request; what is there already keeps its owner. */
 START_TEST(test_made_pod)
 {
-    struct arena a;
-    struct objects *s = objects_new();
-    struct symtab *t = labels_symtab_new();
-    struct decoder *d = decoder_new(t);
-    arena_init(&a, 0, SIZE_MAX);
+    struct rig r = rig_new();
+    struct objects *s = r.s;
     put(s, KIND_DEPLOYMENT, "{" META("api") "},\"spec\":{" TEMPLATE "}}");
     put(s, KIND_POD, POD("x", OWNER("ReplicaSet", "api-5d4f8") "}}"));
-    workload_scale(s, &a, d, objects_find(s, KIND_DEPLOYMENT, "shop", "api"), 2, 0);
+    workload_scale(s, &r.a, r.d, objects_find(s, KIND_DEPLOYMENT, "shop", "api"), 2, 0);
     const json_t *pod = objects_find(s, KIND_POD, "shop", "api-0")->o;
     const json_t *c = json_array_get(jsonx_arr(pod, "spec.containers"), 0);
     ck_assert_str_eq(jsonx_str(c, "resources.requests.cpu"), "1");
@@ -136,10 +150,7 @@ START_TEST(test_made_pod)
     ck_assert_str_eq(jsonx_str(pod, "status.phase"), "Pending");
     const json_t *owner = json_array_get(jsonx_arr(pod, "metadata.ownerReferences"), 0);
     ck_assert_str_eq(jsonx_str(owner, "uid"), "u");
-    decoder_free(d);
-    symtab_free(t);
-    objects_free(s);
-    arena_done(&a);
+    rig_free(&r);
 }
 END_TEST
 
@@ -154,8 +165,10 @@ static const struct {
     {"\"hard\":{\"pods\":\"4\"}", 3,
      "resourcequota q: pods 4 lets in 3 of 5 new pods of Deployment shop/api"},
     {"\"hard\":{\"pods\":6}", 5, NULL},
-    {"\"hard\":{\"count/pods\":1}", 0,
-     "resourcequota q: count/pods 1 lets in 0 of 5 new pods of Deployment shop/api"},
+    {"\"hard\":{\"count/pods\":4}", 2,
+     "resourcequota q: count/pods 4 lets in 2 of 5 new pods of Deployment shop/api"},
+    {"\"hard\":{\"pods\":\"-1\"}", 0,
+     "resourcequota q: pods -1 lets in 0 of 5 new pods of Deployment shop/api"},
     {"\"hard\":{\"requests.cpu\":\"2500m\"}", 1,
      "resourcequota q: requests.cpu 2500m lets in 1 of 5 new pods of Deployment shop/api"},
     {"\"hard\":{\"cpu\":\"3\"}", 2,
@@ -169,11 +182,8 @@ static const struct {
 
 START_TEST(test_quota)
 {
-    struct arena a;
-    struct objects *s = objects_new();
-    struct symtab *t = labels_symtab_new();
-    struct decoder *d = decoder_new(t);
-    arena_init(&a, 0, SIZE_MAX);
+    struct rig r = rig_new();
+    struct objects *s = r.s;
     AUTO_FREE char *quota = xasprintf("{" META("q") "},\"spec\":{%s}}", quotas[_i].quota);
     put(s, KIND_DEPLOYMENT, "{" META("api") "},\"spec\":{" TEMPLATE "}}");
     put(s, KIND_POD,
@@ -183,13 +193,55 @@ START_TEST(test_quota)
                  "\"status\":{\"phase\":\"Failed\"}}"));
     put(s, KIND_RESOURCE_QUOTA, quota);
     const char *why =
-        workload_scale(s, &a, d, objects_find(s, KIND_DEPLOYMENT, "shop", "api"), 5, 0);
+        workload_scale(s, &r.a, r.d, objects_find(s, KIND_DEPLOYMENT, "shop", "api"), 5, 0);
     ck_assert_msg(str_eq(why, quotas[_i].why), "%s: %s", quotas[_i].quota, why ? why : "-");
     ck_assert_int_eq((int64_t)objects_n(s), 4 + quotas[_i].n);
-    decoder_free(d);
-    symtab_free(t);
-    objects_free(s);
-    arena_done(&a);
+    rig_free(&r);
+}
+END_TEST
+
+/* Templates that no API server would take: pods are made all the same, and nothing breaks. */
+static const char *const odd_templates[] = {
+    "null",
+    "{}",
+    "{\"metadata\":[],\"spec\":[]}",
+    "{\"metadata\":{\"labels\":[],\"annotations\":5},\"spec\":{\"containers\":{\"a\":1}}}",
+    "{\"metadata\":{\"labels\":\"x\"},\"spec\":{\"containers\":[5,{\"resources\":[]}]}}",
+};
+
+START_TEST(test_odd_template)
+{
+    struct rig r = rig_new();
+    AUTO_FREE char *w =
+        xasprintf("{" META("api") "},\"spec\":{\"template\":%s}}", odd_templates[_i]);
+    put(r.s, KIND_DEPLOYMENT, w);
+    ck_assert_ptr_null(
+        workload_scale(r.s, &r.a, r.d, objects_find(r.s, KIND_DEPLOYMENT, "shop", "api"), 2, 0));
+    ck_assert_ptr_nonnull(objects_find(r.s, KIND_POD, "shop", "api-1"));
+    rig_free(&r);
+}
+END_TEST
+
+/* Amounts at the end of the range do not wrap around. */
+START_TEST(test_quota_huge)
+{
+    struct rig r = rig_new();
+    struct objects *s = r.s;
+    put(s, KIND_DEPLOYMENT, "{" META("api") "},\"spec\":{" TEMPLATE "}}");
+    for (int i = 0; i < 3; i++) {
+        AUTO_FREE char *pod =
+            xasprintf("{" META("x%d") "},\"spec\":{\"containers\":[{\"resources\":{\"requests\":"
+                                      "{\"memory\":\"9223372036854775807\"}}}]}}",
+                      i);
+        put(s, KIND_POD, pod);
+    }
+    put(s, KIND_RESOURCE_QUOTA,
+        "{" META("q") "},\"spec\":{\"hard\":{\"requests.memory\":\"9223372036854775807\"}}}");
+    const char *why =
+        workload_scale(s, &r.a, r.d, objects_find(s, KIND_DEPLOYMENT, "shop", "api"), 5, 0);
+    ck_assert_ptr_nonnull(why);
+    ck_assert_msg(str_contains(why, "lets in 0 of 5"), "%s", why);
+    rig_free(&r);
 }
 END_TEST
 
@@ -264,5 +316,6 @@ START_TEST(test_kinds)
 END_TEST
 
 UNIT_MAIN("workload", UNIT_CASES(test_scale, rows), UNIT_CASES(test_quota, quotas),
+          UNIT_TEST(test_quota_huge), UNIT_CASES(test_odd_template, odd_templates),
           UNIT_TEST(test_made_pod), UNIT_CASES(test_wants, wants), UNIT_TEST(test_objects),
           UNIT_CASES(test_kinds, words))

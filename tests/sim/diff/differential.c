@@ -50,7 +50,7 @@ static int parse(struct command *c, int argc, char **argv)
             *text = argv[i + 1];
         }
     }
-    return c->clusters <= CLUSTERS_MAX ? 0 : usage("too many clusters");
+    return c->clusters >= 1 && c->clusters <= CLUSTERS_MAX ? 0 : usage("no, or too many clusters");
 }
 
 /* ---- one cluster ----------------------------------------------------------------------------- */
