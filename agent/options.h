@@ -25,6 +25,7 @@ struct agent_options {
     int64_t max_launches_per_min; /* --max-launches-per-minute (60) */
     uint32_t max_share_permyriad; /* --max-share, 0 = unset */
     int64_t max_cost_pusd_h;      /* --max-cost-per-hour, PRICE_UNKNOWN = unset */
+    const char *budget_timezone;  /* as given, known to be one (decoder_budget_timezone) */
 
     /* Karpenter's */
     const char *cluster_name, *cluster_endpoint, *cluster_ca_bundle;
