@@ -446,6 +446,7 @@ void whatif_remove(struct sched *s, const struct snapshot_node *n, const uint32_
         const struct topo_class *topo = s->classes[s->class_of[pods[i]]].topo;
         if (topo != NULL && pod_active(s->pods[pods[i]])) {
             sched_topo_off_node(s, topo, n);
+            w->epoch++; /* what the pod kept others from may be open to them now */
         }
         if (topo != NULL) {
             sched_topo_want(s, topo, 1);

@@ -176,6 +176,12 @@ static const struct plan_row rows[] = {
      "topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: DoNotSchedule, labelSelector: "
      "{matchLabels: {app: w}}}]}}, {node: n2, count: 2, cpu: 800, labels: {app: w}, spec: *s}]",
      "replace t > c.4xlarge on-demand", "n1 PodsDoNotFit, n2 Policy"},
+    {"new nodes of different steps are different hosts",
+     "fleet: [{name: m, count: 2, type: c.4xlarge}]\n"
+     "pods: [{each: m, count: 2, cpu: 100, labels: {app: w}, spec: {topologySpreadConstraints: "
+     "[{maxSkew: 2, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: DoNotSchedule, "
+     "labelSelector: {matchLabels: {app: w}}}]}}]",
+     "replace m-0 > c.large on-demand; replace m-1 > c.large on-demand", ""},
     {"a spread over zones holds",
      ONE_TYPE("c.xlarge") "fleet: [{name: a, zone: zone-a}, {name: b, zone: zone-b}, "
                           "{name: c, zone: zone-c}]\n"
