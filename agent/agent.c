@@ -120,6 +120,7 @@ struct agent *agent_new(const struct agent_options *o, const struct agent_ports 
     timers_init(&rt->timers);
     rt->syms = labels_symtab_new();
     rt->decoder = decoder_new(rt->syms);
+    (void)decoder_budget_timezone(rt->decoder, o->budget_timezone, NULL); /* else pools say so */
     rt->metrics = metrics_new();
     rt->gate = gate_new(rt, ports->kube, ports->aws);
     rt->kube = gate_kube(rt->gate);

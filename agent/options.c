@@ -4,6 +4,7 @@
 #include "common/base/quantity.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
+#include "common/base/tzone.h"
 #include "common/core/catalog.h"
 #include "common/core/labels.h"
 #include "common/kube/decode.h"
@@ -140,6 +141,16 @@ static int parse_queue(struct agent_options *o, const char *value, struct err *r
     return 0;
 }
 
+static int parse_budget_timezone(struct agent_options *o, const char *value, struct err *reterr)
+{
+    struct arena a;
+    arena_init(&a, 0, SIZE_MAX);
+    int rc = tzone_load(&a, TZONE_FOLDER, value, reterr) != NULL ? 0 : -1;
+    arena_done(&a);
+    o->budget_timezone = arena_strdup(&o->mem, value);
+    return rc;
+}
+
 static int parse_log_level(struct agent_options *o, const char *value, struct err *reterr)
 {
     if (!log_level_parse(value, &o->log_level)) {
@@ -221,6 +232,9 @@ static const struct option options[] = {
     {"rebalance", NULL, OPT_SPECIAL, 0, "Ignore", 0, 0,
      "on a rebalance recommendation where the pool does not say: Ignore, or Replace",
      parse_rebalance},
+    {"budget-timezone", NULL, OPT_SPECIAL, 0, "UTC", 0, 0,
+     "IANA name of the time zone that schedules of disruption budgets are in",
+     parse_budget_timezone},
     {"region", "AWS_REGION", OPT_TEXT, FIELD(region), "", 0, 0, "AWS region", NULL},
     {"kubeconfig", NULL, OPT_TEXT, FIELD(kubeconfig), "", 0, 0,
      "kubeconfig file (empty: KUBECONFIG, else the pod's service account)", NULL},

@@ -28,6 +28,7 @@ struct agent_options {
     bool expiration_budgeted;     /* --expiration=Budgeted (Forceful) */
     int64_t expiration_max_delay_ns;
     bool rebalance_replace; /* --rebalance=Replace (Ignore) */
+    const char *budget_timezone;  /* as given, known to be one (decoder_budget_timezone) */
 
     /* Karpenter's */
     const char *cluster_name, *cluster_endpoint, *cluster_ca_bundle;

@@ -19,9 +19,9 @@ static const char *said(const struct condition *c)
 /* ---- pools and classes ----------------------------------------------------------------------- */
 
 /* Conditions of karp's own that are True in trouble. */
-static const char *const trouble[] = {"LaunchIneffective", "DriftSuspect",
-                                      "DriftHalted",       "ChurnGuard",
-                                      "CapacityMismatch",  "RegistrationFailing"};
+static const char *const trouble[] = {
+    "LaunchIneffective", "BudgetTimezoneUnknown", "DriftSuspect",       "DriftHalted",
+    "ChurnGuard",        "CapacityMismatch",      "RegistrationFailing"};
 
 static void about_conditions(struct attention_ctx *x, const struct nodepool *np)
 {
@@ -69,6 +69,11 @@ static void about_pool(struct attention_ctx *x, const struct snapshot_pool *p)
                       fix);
     }
     about_conditions(x, np);
+    const struct condition *told = condition_find(&np->conditions, "BudgetTimezoneUnknown");
+    if (np->budget_tz_problem && !(told && told->status == STATUS_TRUE)) {
+        attention_add(x, TOPIC_POOL, "BudgetTimezoneUnknown", "nodepool", np->m.name,
+                      np->budget_tz_problem, fix);
+    }
 }
 
 /* A pool has told of it already. */

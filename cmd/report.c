@@ -583,11 +583,22 @@ static void warn_ineffective(json_t *list, struct arena *a, const struct session
     }
 }
 
+static void warn_zones(json_t *list, struct arena *a, const struct session *s)
+{
+    for (size_t i = 0; i < world_n(&s->w, KIND_NODE_POOL); i++) {
+        const struct nodepool *np = world_at(&s->w, KIND_NODE_POOL, i);
+        if (np->budget_tz_problem) {
+            report_warn(list, "BudgetTimezoneUnknown", pool_name(a, np), np->budget_tz_problem);
+        }
+    }
+}
+
 void report_warnings(json_t *list, struct arena *a, const struct session *s)
 {
     warn_classes(list, a, s);
     warn_ineffective(list, a, s);
     warn_arch(list, a, s);
+    warn_zones(list, a, s);
     for (size_t i = 0; i < s->w.n_malformed; i++) {
         const struct world_malformed *m = &s->w.malformed[i];
         report_warn(list, "Malformed", arena_printf(a, "%s/%s", m->kind, m->name), m->message);

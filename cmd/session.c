@@ -1,6 +1,7 @@
 /* session.c - see session.h. */
 #include "session.h"
 
+#include "common/base/jsonx.h"
 #include "common/base/map.h"
 
 #define PODS_MAX 5000000u
@@ -50,13 +51,28 @@ void session_done(struct session *s)
     arena_done(&s->a);
 }
 
+/* Of budgets in pools that name none: the option, else what the agent has published. */
+static int set_timezone(struct session *s, struct err *reterr)
+{
+    const char *option = s->c->o->budget_timezone;
+    const char *name = option ? option : jsonx_str(s->w.facts, "options.budgetTimezone");
+    int rc = name ? decoder_budget_timezone(s->w.decoder, name, reterr) : 0;
+    if (rc != 0 && option) {
+        return err_wrap(reterr, "invalid argument for \"--budget-timezone\" flag");
+    }
+    for (size_t i = 0; i < world_n(&s->w, KIND_NODE_POOL); i++) {
+        decode_budget_timezone(s->w.decoder, s->w.lists[KIND_NODE_POOL].v[i]);
+    }
+    return 0;
+}
+
 int session_gather(struct session *s, uint64_t kinds, struct err *reterr)
 {
     const struct cmd_opts *o = s->c->o;
     if (o->catalog && types_load(s->w.syms, o->catalog, &o->types, &s->types, reterr) != 0) {
         return -1;
     }
-    return gather(s->c, kinds, &s->w, reterr);
+    return gather(s->c, kinds, &s->w, reterr) != 0 ? -1 : set_timezone(s, reterr);
 }
 
 static int load_prices(struct session *s, struct err *reterr)

@@ -2,7 +2,7 @@
 # Brings what a build and the tests need: Debian packages through apt when some are missing; on
 # other systems it says what to install and stops.   usage: deps.sh build|test
 set -euo pipefail
-build="gcc libc6-dev make pkg-config libcurl4-openssl-dev libjansson-dev libyaml-dev libmbedtls-dev libexpat1-dev libmicrohttpd-dev uthash-dev zlib1g-dev"
+build="gcc libc6-dev make pkg-config libcurl4-openssl-dev libjansson-dev libyaml-dev libmbedtls-dev libexpat1-dev libmicrohttpd-dev uthash-dev zlib1g-dev tzdata"
 test="$build check clang-format shellcheck openssl curl python3 python3-venv ca-certificates"
 case ${1:-build} in build) want=$build ;; test) want=$test ;; *) echo "usage: deps.sh build|test" >&2; exit 2 ;; esac
 

@@ -130,6 +130,12 @@ static void edit_conditions(struct nodepools *p, const struct nodepool *np, stru
     } else {
         cond_clear(e, "LaunchIneffective");
     }
+    if (np->budget_tz_problem) {
+        cond_set(e, "BudgetTimezoneUnknown", STATUS_TRUE, "BudgetTimezoneUnknown",
+                 np->budget_tz_problem);
+    } else {
+        cond_clear(e, "BudgetTimezoneUnknown");
+    }
     set_class_ready(e, store_class(p->rt->store, np->class_ref.name));
     cond_root(e, dependents, np->m.created_ns, message);
 }

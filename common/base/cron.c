@@ -281,9 +281,6 @@ static int next_minute(const struct cron *c, int from)
 static int64_t next_local(const struct cron *c, int64_t wall_ns)
 {
     struct timefmt_civil t;
-    if (wall_ns < INT64_MIN + NS_PER_DAY) {
-        wall_ns = INT64_MIN + NS_PER_DAY; /* the day's start must fit, too */
-    }
     timefmt_split(wall_ns, &t);
     int64_t last_year = t.year + YEARS_AHEAD;
     int64_t day = timefmt_days(t.year, t.month, t.day);
@@ -305,22 +302,28 @@ static int64_t next_local(const struct cron *c, int64_t wall_ns)
 
 int64_t cron_next(const struct cron *c, const struct tzone *tz, int64_t wall_ns)
 {
-    if (tz == NULL) {
-        return next_local(c, wall_ns);
+    if (wall_ns < INT64_MIN + 4 * NS_PER_DAY) {
+        wall_ns = INT64_MIN + 4 * NS_PER_DAY; /* any offset fits */
     }
-    int64_t local;
-    if (__builtin_add_overflow(wall_ns, tzone_offset_ns(tz, wall_ns), &local)) {
+    int64_t offset = tzone_offset_ns(tz, wall_ns), local;
+    if (__builtin_add_overflow(wall_ns, offset, &local)) {
         return NS_NEVER;
     }
     for (;;) {
-        local = next_local(c, local);
-        if (local >= NS_NEVER - NS_PER_DAY * 2) {
+        /* Local time goes on evenly until the clocks change. */
+        int64_t change = tzone_next_change(tz, wall_ns), hit = next_local(c, local);
+        if (hit >= NS_NEVER - 2 * NS_PER_DAY) {
             return NS_NEVER;
         }
-        int64_t hit = tzone_from_local(tz, local, wall_ns);
-        if (hit != NS_NEVER) {
-            return hit;
+        if (hit - offset < change) {
+            return hit - offset;
         }
+        wall_ns = change;
+        offset = tzone_offset_ns(tz, change);
+        if (hit < change + offset) {
+            return change; /* they were put forward over it */
+        }
+        local = change + offset - 1;
     }
 }
 

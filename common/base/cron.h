@@ -3,10 +3,11 @@
  *
  * Five fields (minute hour day-of-month month day-of-week), names, ranges, steps, lists, and
  * @yearly @annually @monthly @weekly @daily @midnight @hourly. When day-of-month and day-of-week
- * are both restricted either one matches (robfig's rule). In UTC, or
- * in the local time of a zone (ours): a time that the clock is put forward over is no hit, one that
- * comes twice is one hit, the first. A field of commas only parses, as
- * there, and never hits. TZ= and @every are refused: Karpenter's schema does not let them in.
+ * are both restricted either one matches (robfig's rule). In UTC, or in the local time of a zone
+ * (ours): a time that comes twice is two hits, as there; one that the clock is put forward over
+ * hits when that happens (there it is left out, and with it the window that it opens). A field of
+ * commas only parses, as there, and never hits. TZ= and @every are refused: Karpenter's schema does
+ * not let them in.
  */
 #ifndef KARP_BASE_CRON_H
 #define KARP_BASE_CRON_H

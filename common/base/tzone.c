@@ -10,6 +10,8 @@
 #define HEADER 44
 #define DAY_S 86400
 #define NS_PER_DAY (24 * NS_PER_H)
+#define OFFSET_MAX_S (26 * 3600) /* RFC 8536: -25 h to +26 h */
+#define WALL_MAX_S (INT64_MAX / NS_PER_S - 2 * DAY_S)
 
 /* A day of the year on which the clocks change: Mm.w.d, Jn or n. */
 struct rule_day {
@@ -93,7 +95,7 @@ static bool rule_day(const char **p, struct rule_day *r)
     } else {
         r->kind = **p == 'J' ? 'J' : '0';
         *p += **p == 'J';
-        if (!number(p, 365, &r->day)) {
+        if (!number(p, 365, &r->day) || (r->kind == 'J' && r->day == 0)) {
             return false;
         }
     }
@@ -104,11 +106,16 @@ static bool rule_day(const char **p, struct rule_day *r)
     return true;
 }
 
+static bool offset_ok(int64_t s)
+{
+    return s >= -OFFSET_MAX_S && s <= OFFSET_MAX_S;
+}
+
 /* "CET-1CEST,M3.5.0,M10.5.0/3": offsets are west of UTC there. */
 static bool parse_rule(const char *s, struct tzone *tz)
 {
     int64_t std, dst;
-    if (!skip_name(&s) || !hms(&s, &std)) {
+    if (!skip_name(&s) || !hms(&s, &std) || !offset_ok(std)) {
         return false;
     }
     tz->std_s = (int32_t)-std;
@@ -119,7 +126,7 @@ static bool parse_rule(const char *s, struct tzone *tz)
         return false;
     }
     dst = std - 3600;
-    if (*s != ',' && !hms(&s, &dst)) {
+    if ((*s != ',' && !hms(&s, &dst)) || !offset_ok(dst)) {
         return false;
     }
     tz->dst_s = (int32_t)-dst;
@@ -148,17 +155,48 @@ static int64_t rule_moment(const struct rule_day *r, int64_t year)
     return day * DAY_S + r->time_s;
 }
 
-static int32_t offset_by_rule(const struct tzone *tz, int64_t at_s)
+static int64_t clamp_s(int64_t at_s)
+{
+    return at_s > WALL_MAX_S ? WALL_MAX_S : at_s < -WALL_MAX_S ? -WALL_MAX_S : at_s;
+}
+
+static int64_t year_of(const struct tzone *tz, int64_t at_s)
 {
     struct timefmt_civil t;
+    timefmt_split((clamp_s(at_s) + tz->std_s) * NS_PER_S, &t);
+    return t.year;
+}
+
+static int64_t rule_on(const struct tzone *tz, int64_t year)
+{
+    return rule_moment(&tz->begins, year) - tz->std_s;
+}
+
+static int64_t rule_off(const struct tzone *tz, int64_t year)
+{
+    return rule_moment(&tz->ends, year) - tz->dst_s;
+}
+
+static int32_t offset_by_rule(const struct tzone *tz, int64_t at_s)
+{
     if (!tz->has_dst) {
         return tz->std_s;
     }
-    timefmt_split((at_s + tz->std_s) * NS_PER_S, &t);
-    int64_t on = rule_moment(&tz->begins, t.year) - tz->std_s;
-    int64_t off = rule_moment(&tz->ends, t.year) - tz->dst_s;
+    int64_t year = year_of(tz, at_s), on = rule_on(tz, year), off = rule_off(tz, year);
     bool dst = on < off ? at_s >= on && at_s < off : at_s >= on || at_s < off;
     return dst ? tz->dst_s : tz->std_s;
+}
+
+static int64_t change_by_rule(const struct tzone *tz, int64_t after_s)
+{
+    int64_t ret = INT64_MAX, year = year_of(tz, after_s);
+    for (int64_t y = year - 1; tz->has_dst && y <= year + 1; y++) {
+        const int64_t both[] = {rule_on(tz, y), rule_off(tz, y)};
+        for (size_t i = 0; i < ARRAY_LEN(both); i++) {
+            ret = both[i] > after_s && both[i] < ret ? both[i] : ret;
+        }
+    }
+    return ret;
 }
 
 /* ---- TZif --------------------------------------------------------------------------------------
@@ -225,6 +263,11 @@ static bool read_body(struct arena *a, const uint8_t *p, const struct counts *c,
             return false;
         }
         off[i] = (int32_t)big(types + 6u * index[i], 4);
+    }
+    for (uint32_t i = 0; i < c->type; i++) {
+        if (!offset_ok(big(types + 6u * i, 4))) {
+            return false;
+        }
     }
     tz->first_off_s = (int32_t)big(types, 4);
     tz->at_s = at;
@@ -300,12 +343,9 @@ static int64_t floor_s(int64_t ns)
     return ns / NS_PER_S - (ns % NS_PER_S < 0);
 }
 
-int64_t tzone_offset_ns(const struct tzone *tz, int64_t wall_ns)
+/* How many changes of the table are at or before the moment. */
+static uint32_t changes_until(const struct tzone *tz, int64_t at_s)
 {
-    int64_t at_s = floor_s(wall_ns);
-    if (tz == NULL) {
-        return 0;
-    }
     uint32_t lo = 0, hi = tz->n;
     while (lo < hi) {
         uint32_t mid = lo + (hi - lo) / 2;
@@ -315,23 +355,33 @@ int64_t tzone_offset_ns(const struct tzone *tz, int64_t wall_ns)
             hi = mid;
         }
     }
-    if (lo == tz->n && tz->has_rule) {
-        return offset_by_rule(tz, at_s) * NS_PER_S;
-    }
-    return (lo > 0 ? tz->off_s[lo - 1] : tz->first_off_s) * NS_PER_S;
+    return lo;
 }
 
-int64_t tzone_from_local(const struct tzone *tz, int64_t local_ns, int64_t after_ns)
+int64_t tzone_offset_ns(const struct tzone *tz, int64_t wall_ns)
 {
-    /* No offset is more than a day, and within two days the clocks change once at most. */
-    int64_t before = tzone_offset_ns(tz, local_ns - NS_PER_DAY), ret = NS_NEVER;
-    int64_t later = tzone_offset_ns(tz, local_ns + NS_PER_DAY);
-    const int64_t tries[] = {local_ns - before, local_ns - later};
-    for (size_t i = 0; i < ARRAY_LEN(tries); i++) {
-        if (tries[i] > after_ns && tries[i] < ret &&
-            tries[i] + tzone_offset_ns(tz, tries[i]) == local_ns) {
-            ret = tries[i];
-        }
+    if (tz == NULL) {
+        return 0;
     }
-    return ret;
+    int64_t at_s = floor_s(wall_ns);
+    uint32_t n = changes_until(tz, at_s);
+    if (n == tz->n && tz->has_rule) {
+        return offset_by_rule(tz, at_s) * NS_PER_S;
+    }
+    return (n > 0 ? tz->off_s[n - 1] : tz->first_off_s) * NS_PER_S;
+}
+
+int64_t tzone_next_change(const struct tzone *tz, int64_t wall_ns)
+{
+    if (tz == NULL) {
+        return NS_NEVER;
+    }
+    int64_t at_s = floor_s(wall_ns), next = INT64_MAX;
+    uint32_t n = changes_until(tz, at_s);
+    if (n < tz->n) {
+        next = tz->at_s[n];
+    } else if (tz->has_rule) {
+        next = change_by_rule(tz, at_s);
+    }
+    return next > WALL_MAX_S ? NS_NEVER : next * NS_PER_S;
 }

@@ -16,8 +16,8 @@
 
 struct tzone;
 
-/* The zone of an IANA name ("Europe/Berlin") from the folder; NULL with ERR_INVALID (no such name,
- * no such file) or ERR_MALFORMED. "UTC" is always known. */
+/* The zone of an IANA name ("Europe/Berlin") from the folder; NULL with ERR_INVALID: no such name,
+ * no such file, or not one of a zone. "UTC" is always known. */
 const struct tzone *tzone_load(struct arena *a, const char *folder, const char *name,
                                struct err *reterr);
 /* The same from the bytes of a file. */
@@ -25,8 +25,8 @@ const struct tzone *tzone_parse(struct arena *a, const uint8_t *data, size_t n, 
 
 /* Nanoseconds that local time is ahead of UTC at that moment. NULL is UTC. */
 int64_t tzone_offset_ns(const struct tzone *tz, int64_t wall_ns);
-/* The first moment strictly after `after_ns` that has this local time (as if it were UTC); NS_NEVER
- * if none has: the clock was put forward over it, or it is past. */
-int64_t tzone_from_local(const struct tzone *tz, int64_t local_ns, int64_t after_ns);
+/* The first moment strictly after that at which local time may jump; NS_NEVER if it does no more.
+ */
+int64_t tzone_next_change(const struct tzone *tz, int64_t wall_ns);
 
 #endif

@@ -14,7 +14,7 @@ static enum active budget_active(const struct nodepool *np, const struct budget 
     if (b->schedule == NULL) {
         return timed ? UNREADABLE : ACTIVE;
     }
-    if (!timed || b->duration_ns < 0 || np->budget_tz_unknown ||
+    if (!timed || b->duration_ns < 0 || np->budget_tz_problem != NULL ||
         cron_parse(b->schedule, &cron, NULL) != 0) {
         return UNREADABLE;
     }

@@ -364,7 +364,7 @@ struct nodepool {
     const struct budget *budgets;
     uint32_t n_budgets;
     const struct tzone *budget_tz; /* NULL: UTC */
-    bool budget_tz_unknown;        /* one is named that is not known: timed budgets allow nothing */
+    const char *budget_tz_problem; /* NULL, or why the zone is not known: schedules allow nothing */
     bool has_limits;
     struct resources limits; /* -1 = not limited */
     int64_t limit_nodes;     /* -1 = not limited */

@@ -16,6 +16,7 @@ struct decoder *decoder_new(struct symtab *symtab)
     d->t = symtab;
     d->classes = map_new(DECODE_CLASSES_MAX);
     d->admission = admission_new();
+    arena_init(&d->mem, 0, SIZE_MAX);
     return d;
 }
 
@@ -26,6 +27,7 @@ void decoder_free(struct decoder *d)
     }
     map_free(d->classes);
     admission_free(d->admission);
+    arena_done(&d->mem);
     free(d);
 }
 

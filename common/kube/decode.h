@@ -63,6 +63,12 @@ struct node *decode_node(struct decoder *d, const json_t *o, struct err *reterr)
 void decode_node_free(struct node *n);
 struct nodeclaim *decode_nodeclaim(struct decoder *d, const json_t *o, struct err *reterr);
 void decode_nodeclaim_free(struct nodeclaim *c);
+/* The zone of budgets in pools that name none (UTC before). It stays until decoder_free, which
+ * pools must not outlive. -1, ERR_INVALID: not known here, and schedules of those pools allow
+ * nothing. */
+int decoder_budget_timezone(struct decoder *d, const char *name, struct err *reterr);
+/* The zone of a pool that was decoded before that was said. */
+void decode_budget_timezone(const struct decoder *d, struct nodepool *p);
 struct nodepool *decode_nodepool(struct decoder *d, const json_t *o, struct err *reterr);
 void decode_nodepool_free(struct nodepool *p);
 struct nodeclass *decode_nodeclass(struct decoder *d, const json_t *o, struct err *reterr);

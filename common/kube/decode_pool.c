@@ -249,17 +249,37 @@ static int read_policy(const json_t *disruption, enum consolidation_policy *ret,
     return err_set(reterr, ERR_INVALID, "consolidationPolicy: \"%s\" is unknown", name);
 }
 
-/* Of the zone that the annotation names; one that is not known here closes timed budgets. */
-static void read_timezone(struct nodepool *p)
+static const struct tzone *load_zone(struct arena *a, const char *name, const char **ret_problem,
+                                     struct err *reterr)
+{
+    struct err err = ERR_INIT;
+    const struct tzone *tz = tzone_load(a, TZONE_FOLDER, name, &err);
+    *ret_problem =
+        tz == NULL ? arena_printf(a, "%s: budgets with a schedule allow nothing", err.msg) : NULL;
+    if (tz == NULL) {
+        (void)err_set(reterr, err.kind, "%s", err.msg);
+    }
+    return tz;
+}
+
+int decoder_budget_timezone(struct decoder *d, const char *name, struct err *reterr)
+{
+    d->budget_tz = load_zone(&d->mem, name, &d->budget_tz_problem, reterr);
+    return d->budget_tz != NULL ? 0 : -1;
+}
+
+void decode_budget_timezone(const struct decoder *d, struct nodepool *p)
 {
     const char *name = kvs_get(&p->m.annotations, ANN_BUDGET_TIMEZONE);
     if (name != NULL) {
-        p->budget_tz = tzone_load(&p->mem, TZONE_FOLDER, name, NULL);
-        p->budget_tz_unknown = p->budget_tz == NULL;
+        p->budget_tz = load_zone(&p->mem, name, &p->budget_tz_problem, NULL);
+    } else {
+        p->budget_tz = d->budget_tz;
+        p->budget_tz_problem = d->budget_tz_problem;
     }
 }
 
-static void read_disruption(struct nodepool *p, const json_t *spec)
+static void read_disruption(const struct decoder *d, struct nodepool *p, const json_t *spec)
 {
     struct arena *a = &p->mem;
     struct err e = ERR_INIT;
@@ -269,7 +289,7 @@ static void read_disruption(struct nodepool *p, const json_t *spec)
          decode_duration(disruption, "consolidateAfter", true, 0, &p->consolidate_after_ns, &e));
     NOTE("spec.disruption.", read_policy(disruption, &p->policy, &e));
     NOTE("spec.disruption.", read_budgets(p, disruption, &e));
-    read_timezone(p);
+    decode_budget_timezone(d, p);
 }
 
 /* ---- limits, weight, replicas ---------------------------------------------------------------- */
@@ -325,7 +345,7 @@ static void read_pool(struct decoder *d, struct nodepool *p, const json_t *o)
     const json_t *spec;
     NOTE("", decode_obj(o, "spec", &spec, &e));
     read_template(d, p, spec);
-    read_disruption(p, spec);
+    read_disruption(d, p, spec);
     NOTE("spec.", read_limits(d, p, spec, &e));
     NOTE("spec.", read_weight(p, spec, &e));
     p->unknown_field = decode_unknown_nodepool(a, spec);

@@ -24,6 +24,9 @@ struct decoder {
         *classes; /* canonical text to struct pod_class, not owned: classes count their users */
     uint64_t serial;
     struct admission *admission;
+    struct arena mem; /* of what follows */
+    const struct tzone *budget_tz;
+    const char *budget_tz_problem;
 };
 
 enum decode_meta_flags { META_LABELS = 1, META_POD_ANNOTATIONS = 2 };

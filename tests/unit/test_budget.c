@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include "common/base/timefmt.h"
+#include "common/base/tzone.h"
 #include "common/core/budget.h"
 
 #define ALWAYS NULL, DURATION_ABSENT
@@ -164,4 +165,65 @@ START_TEST(test_allowed)
 }
 END_TEST
 
-UNIT_MAIN("budget", UNIT_CASES(test_allowed, rows))
+/* No node from 2:30 on for so many hours, local time, on the days when clocks change. */
+static const struct zone_row {
+    const char *zone;
+    int64_t hours;
+    const char *now;
+    bool open;
+    const char *opens, *closes;
+} zone_rows[] = {
+    {"Europe/Berlin", 1, "2024-03-30T01:30:00Z", false, "2024-03-30T02:30:00Z", NULL},
+    /* 2:30 is passed over: from the change on */
+    {"Europe/Berlin", 1, "2024-03-31T00:59:59Z", true, NULL, "2024-03-31T01:00:00Z"},
+    {"Europe/Berlin", 1, "2024-03-31T01:00:00Z", false, "2024-03-31T02:00:00Z", NULL},
+    {"Europe/Berlin", 1, "2024-03-31T02:00:00Z", true, NULL, "2024-04-01T00:30:00Z"},
+    /* 2:30 comes twice */
+    {"Europe/Berlin", 1, "2024-10-27T00:29:59Z", true, NULL, "2024-10-27T00:30:00Z"},
+    {"Europe/Berlin", 1, "2024-10-27T01:29:59Z", false, "2024-10-27T02:30:00Z", NULL},
+    {"Europe/Berlin", 1, "2024-10-27T02:29:59Z", false, "2024-10-27T02:30:00Z", NULL},
+    {"Europe/Berlin", 1, "2024-10-27T02:30:00Z", true, NULL, "2024-10-28T01:30:00Z"},
+    {"America/New_York", 6, "2026-03-08T06:59:59Z", true, NULL, "2026-03-08T07:00:00Z"},
+    {"America/New_York", 6, "2026-03-08T12:59:59Z", false, "2026-03-08T13:00:00Z", NULL},
+    {"UTC", 1, "2024-03-31T02:30:00Z", false, "2024-03-31T03:30:00Z", NULL},
+    /* nothing is known of it: nothing goes, for how long cannot be said */
+    {"Mars/Base", 1, "2024-03-31T12:00:00Z", false, NULL, NULL},
+};
+
+static int64_t at(const char *s)
+{
+    int64_t ns = 0;
+    ck_assert(s == NULL || timefmt_parse_rfc3339(s, &ns));
+    return ns;
+}
+
+START_TEST(test_zone)
+{
+    const struct zone_row *c = &zone_rows[_i];
+    struct budget b = {"0", 0, "30 2 * * *", HOURS(c->hours)};
+    struct nodepool np = {.budgets = &b, .n_budgets = 1};
+    struct err err = ERR_INIT;
+    int64_t opens, closes;
+    arena_init(&np.mem, 0, SIZE_MAX);
+    np.budget_tz = tzone_load(&np.mem, TZONE_FOLDER, c->zone, &err);
+    np.budget_tz_problem = np.budget_tz ? NULL : err.msg;
+    int32_t got = budget_allowed(&np, DISRUPT_EMPTY, 10, at(c->now));
+    ck_assert_msg((got > 0) == c->open, "%s at %s: %d", c->zone, c->now, got);
+    budget_change(&np, DISRUPT_EMPTY, 10, at(c->now), &opens, &closes);
+    ck_assert_int_eq(opens, at(c->opens));
+    ck_assert_int_eq(closes, at(c->closes));
+    arena_done(&np.mem);
+}
+END_TEST
+
+/* A budget without a schedule is in force whatever the zone. */
+START_TEST(test_unknown_zone_untimed)
+{
+    struct budget b = {"3", 0, ALWAYS};
+    struct nodepool np = {.budgets = &b, .n_budgets = 1, .budget_tz_problem = "not known"};
+    ck_assert_int_eq(budget_allowed(&np, DISRUPT_EMPTY, 10, 0), 3);
+}
+END_TEST
+
+UNIT_MAIN("budget", UNIT_CASES(test_allowed, rows), UNIT_CASES(test_zone, zone_rows),
+          UNIT_TEST(test_unknown_zone_untimed))

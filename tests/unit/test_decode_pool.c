@@ -1,5 +1,8 @@
 #include "decodetest.h"
 
+#include "common/base/clock.h"
+#include "common/base/tzone.h"
+
 enum what { POOL, CLASS };
 
 /* ---- problems and unknown fields ------------------------------------------------------------- */
@@ -224,6 +227,57 @@ START_TEST(pool_fields)
 }
 END_TEST
 
+/* Its own zone, else the decoder's. */
+static const struct zone_row {
+    const char *by_default, *own, *problem;
+    int64_t hours; /* ahead of UTC in January */
+} zone_rows[] = {
+    {NULL, NULL, NULL, 0},
+    {NULL, "America/New_York", NULL, -5},
+    {"Europe/Berlin", NULL, NULL, 1},
+    {"Europe/Berlin", "America/New_York", NULL, -5},
+    {"Europe/Berlin", "UTC", NULL, 0},
+    {NULL, "Mars/Base", "time zone Mars/Base is not known here: budgets with a schedule", 0},
+    {"Europe/Berlin", "", "is not the name of a time zone", 0},
+    {"Mars/Base", NULL, "Mars/Base is not known here", 0},
+    {"Mars/Base", "UTC", NULL, 0},
+};
+
+static void check_zone(const struct zone_row *r, const struct nodepool *p)
+{
+    ck_assert_int_eq(tzone_offset_ns(p->budget_tz, INT64_C(1704067200) * NS_PER_S),
+                     r->hours * NS_PER_H);
+    ck_assert_msg(r->problem ? str_contains(p->budget_tz_problem, r->problem)
+                             : !p->budget_tz_problem,
+                  "%s", p->budget_tz_problem);
+    ck_assert_msg(!p->problem, "%s", p->problem);
+}
+
+START_TEST(budget_zone)
+{
+    const struct zone_row *r = &zone_rows[_i];
+    begin();
+    AUTO_JSON json_t *o = parse("{metadata: {name: d}, spec: " TPL("") "}");
+    if (r->own) {
+        json_object_set_new(json_object_get(o, "metadata"), "annotations",
+                            json_pack("{s:s}", ANN_BUDGET_TIMEZONE, r->own));
+    }
+    struct nodepool *before = decode_nodepool(decoder, o, NULL);
+    struct err err = ERR_INIT;
+    if (r->by_default) {
+        int rc = decoder_budget_timezone(decoder, r->by_default, &err);
+        ck_assert_int_eq(rc == 0, str_eq(r->by_default, "Europe/Berlin"));
+    }
+    struct nodepool *after = decode_nodepool(decoder, o, NULL);
+    decode_budget_timezone(decoder, before);
+    check_zone(r, before);
+    check_zone(r, after);
+    decode_nodepool_free(before);
+    decode_nodepool_free(after);
+    end();
+}
+END_TEST
+
 START_TEST(pool_defaults)
 {
     begin();
@@ -367,5 +421,5 @@ START_TEST(hash_stays)
 END_TEST
 
 UNIT_MAIN("decode_pool", UNIT_CASES(problem_row, problem_rows), UNIT_TEST(claim_problem),
-          UNIT_TEST(pool_fields), UNIT_TEST(pool_defaults), UNIT_TEST(class_fields),
-          UNIT_CASES(hash_row, hash_rows), UNIT_TEST(hash_stays))
+          UNIT_TEST(pool_fields), UNIT_TEST(pool_defaults), UNIT_CASES(budget_zone, zone_rows),
+          UNIT_TEST(class_fields), UNIT_CASES(hash_row, hash_rows), UNIT_TEST(hash_stays))

@@ -38,6 +38,7 @@ static const struct row verdicts[] = {
     {{BASE, "--feature-gates=NodeRepair=true,NeverHeardOf=true"}, NULL, NULL, NULL},
     {{BASE, "--max-cost-per-hour=12.5"}, NULL, NULL, NULL},
     {{BASE, "--max-share=25%"}, NULL, NULL, NULL},
+    {{BASE, "--budget-timezone=Europe/Berlin"}, NULL, NULL, NULL},
     {{BASE, "--scheduler-config={podTopologySpread: {defaultConstraints: [{maxSkew: 1, "
             "topologyKey: zone, whenUnsatisfiable: ScheduleAnyway}]}}"},
      NULL,
@@ -63,6 +64,8 @@ static const struct row verdicts[] = {
     {{BASE, "--feature-gates=NodeRepair"}, NULL, NULL, "NAME=true"},
     {{BASE}, "BATCH_MAX_DURATION", "soon", "environment variable BATCH_MAX_DURATION"},
     {{BASE, "--max-cost-per-hour=-1"}, NULL, NULL, "no amount"},
+    {{BASE, "--budget-timezone=Mars/Base"}, NULL, NULL, "time zone Mars/Base is not known here"},
+    {{BASE, "--budget-timezone=../x"}, NULL, NULL, "not the name of a time zone"},
     {{BASE, "--max-share=25"}, NULL, NULL, "not a share from 1% to 100%"},
     {{BASE, "--max-share=0%"}, NULL, NULL, "not a share"},
     {{BASE, "--max-share=101%"}, NULL, NULL, "not a share"},

@@ -72,8 +72,8 @@ static const char *answer(struct rig *r, struct sched *s, bool fits)
     }
     for (uint32_t i = 0; fits && i < s->n_claims; i++) {
         const struct sched_open *c = s->claims[i];
-        buf_printf(&b, " | %s %llx/%x", c->pool->in->np->m.name, (unsigned long long)c->offer.zones,
-                   c->offer.cts);
+        buf_printf(&b, " | %s %llx/%x/%u", c->pool->in->np->m.name,
+                   (unsigned long long)c->offer.zones, c->offer.cts, c->reservation);
         for (uint32_t w = 0; w < catalog_words(c->pool->tm.catalog); w++) {
             buf_printf(&b, " %llx", (unsigned long long)c->types[w]);
         }
