@@ -201,13 +201,20 @@ static void skip(struct kind_store *k, const char *key, const struct err *why)
               key ? key : "", "error", why->msg);
 }
 
+/* A LimitRange is about its namespace, a RuntimeClass about those that name it. */
+static bool concerns(const struct kind_store *changed, const char *key, const struct map_entry *e)
+{
+    const struct daemonset *ds = map_value(e);
+    return changed->kind == STORE_LIMIT_RANGE ? strncmp(map_key(e), key, strcspn(key, "/") + 1) == 0
+                                              : strstr(ds->source, key) != NULL;
+}
+
 /* Templates of DaemonSets are completed with what has changed under key. */
 static void readmit(struct kind_store *changed, const char *key)
 {
     struct kind_store *k = &changed->s->kinds[STORE_DAEMONSET];
-    size_t n = changed->kind == STORE_LIMIT_RANGE ? strcspn(key, "/") + 1 : 0;
     for (MAP_EACH(k->objects, e)) {
-        struct daemonset *now = strncmp(map_key(e), key, n) == 0
+        struct daemonset *now = concerns(changed, key, e)
                                     ? decode_daemonset_again(k->s->rt->decoder, map_value(e))
                                     : NULL;
         if (now) {

@@ -545,8 +545,39 @@ START_TEST(limit_range_completes_daemonsets)
 }
 END_TEST
 
+/* A RuntimeClass changes the DaemonSets that name it, and no others. */
+START_TEST(runtime_class_completes_daemonsets)
+{
+    static const char ds[] =
+        "{\"kind\":\"DaemonSet\",\"metadata\":{\"name\":\"%s\",\"namespace\":\"a\","
+        "\"resourceVersion\":\"101\"},\"spec\":{\"template\":{\"spec\":{%s"
+        "\"containers\":[{\"name\":\"c\"}]}}}}";
+    static const char class[] = "{\"kind\":\"RuntimeClass\",\"metadata\":{\"name\":\"vm\","
+                                "\"resourceVersion\":\"%d\"},\"handler\":\"vm\","
+                                "\"overhead\":{\"podFixed\":{\"cpu\":\"%dm\"}}}";
+    struct rig r = rig_new();
+    char text[512];
+    store_subscribe(r.s, STORE_DAEMONSET, on_change, &r);
+    sync(&r, NULL, NULL, NULL);
+    snprintf(text, sizeof(text), ds, "d", "\"runtimeClassName\":\"vm\",");
+    event(&r, STORE_DAEMONSET, KUBE_ADDED, fake_json(text));
+    snprintf(text, sizeof(text), ds, "e", "");
+    event(&r, STORE_DAEMONSET, KUBE_ADDED, fake_json(text));
+    snprintf(text, sizeof(text), class, 102, 500);
+    event(&r, STORE_RUNTIME_CLASS, KUBE_ADDED, fake_json(text));
+    ck_assert_int_eq(daemonset_cpu(&r, "a/d"), 500);
+    ck_assert_int_eq(daemonset_cpu(&r, "a/e"), 0);
+    snprintf(text, sizeof(text), class, 103, 500);
+    event(&r, STORE_RUNTIME_CLASS, KUBE_DELETED, fake_json(text));
+    ck_assert_int_eq(daemonset_cpu(&r, "a/d"), 0);
+    ck_assert_str_eq(r.changes, "+a/d +a/e ~a/d ~a/d ");
+    rig_free(&r);
+}
+END_TEST
+
 UNIT_MAIN("store", UNIT_CASES(withheld, withheld_rows), UNIT_TEST(limit_range_completes_daemonsets),
-          UNIT_CASES(versions, version_rows), UNIT_TEST(own_end), UNIT_TEST(own_end_echo),
-          UNIT_TEST(went_back), UNIT_CASES(relist, relist_rows), UNIT_CASES(bad_objects, bad_rows),
-          UNIT_TEST(trouble), UNIT_TEST(budgets_unknown), UNIT_TEST(usage),
-          UNIT_TEST(by_provider_id), UNIT_TEST(frozen), UNIT_TEST(nominations))
+          UNIT_TEST(runtime_class_completes_daemonsets), UNIT_CASES(versions, version_rows),
+          UNIT_TEST(own_end), UNIT_TEST(own_end_echo), UNIT_TEST(went_back),
+          UNIT_CASES(relist, relist_rows), UNIT_CASES(bad_objects, bad_rows), UNIT_TEST(trouble),
+          UNIT_TEST(budgets_unknown), UNIT_TEST(usage), UNIT_TEST(by_provider_id),
+          UNIT_TEST(frozen), UNIT_TEST(nominations))

@@ -228,7 +228,7 @@ START_TEST(test_quota_huge)
     struct rig r = rig_new();
     struct objects *s = r.s;
     put(s, KIND_DEPLOYMENT, "{" META("api") "},\"spec\":{" TEMPLATE "}}");
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 2; i++) { /* whose sum is below 0 */
         AUTO_FREE char *pod =
             xasprintf("{" META("x%d") "},\"spec\":{\"containers\":[{\"resources\":{\"requests\":"
                                       "{\"memory\":\"9223372036854775807\"}}}]}}",
