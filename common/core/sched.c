@@ -6,6 +6,7 @@
  * leg and position on the leg are all there is to remember. Places that have refused the way before
  * are passed over without counting.
  */
+#include "improve.h"
 #include "labels.h"
 #include "sched_int.h"
 
@@ -262,7 +263,7 @@ static bool still_reserved(struct sched *s, struct sched_open *c, struct sched_t
     return sched_reserve_find(s, c, t, ret);
 }
 
-static bool try_claim(struct sched *s, struct sched_class *k, struct sched_ask *ask)
+static bool try_claim(struct sched *s, struct sched_class *k, struct sched_ask *ask, uint32_t way)
 {
     if (ask->refused.n + ask->refused_now.n >= s->n_claims) {
         return false;
@@ -288,7 +289,7 @@ static bool try_claim(struct sched *s, struct sched_class *k, struct sched_ask *
         return true;
     }
     claim_set_add(s->a, &ask->accepted, c->index);
-    sched_claim_add(s, c, k, &t, s->snap->pods[s->pod]);
+    sched_claim_add(s, c, k, &t, (struct sched_taken){s->pod, way});
     if (reservation != SCHED_NO_CLAIM) {
         sched_reserve_take(s, c, reservation);
     }
@@ -331,7 +332,7 @@ static bool try_reserved(struct sched *s, struct sched_pool *p, struct sched_cla
            sched_reserve_find(s, &blank, t, ret);
 }
 
-static bool try_new(struct sched *s, struct sched_class *k, struct sched_ask *ask)
+static bool try_new(struct sched *s, struct sched_class *k, struct sched_ask *ask, uint32_t way)
 {
     while (s->pos < s->n_pools && (!s->pools[s->pos].usable || ask->pool_refused[s->pos] ||
                                    ask->pool_refused_now[s->pos])) {
@@ -363,7 +364,7 @@ static bool try_new(struct sched *s, struct sched_class *k, struct sched_ask *as
         sched_reserve_take(s, c, reservation);
     }
     claim_set_add(s->a, &ask->accepted, c->index);
-    sched_claim_add(s, c, k, &t, s->snap->pods[s->pod]);
+    sched_claim_add(s, c, k, &t, (struct sched_taken){s->pod, way});
     order_new(s, c->index);
     placed(s);
     return true;
@@ -430,8 +431,8 @@ static uint64_t place(struct sched *s)
     sched_ask_refresh(s, k, ask);
     if (!ask->impossible) {
         tried = kind == LEG_NODES    ? try_node(s, k, ask)
-                : kind == LEG_CLAIMS ? try_claim(s, k, ask)
-                                     : try_new(s, k, ask);
+                : kind == LEG_CLAIMS ? try_claim(s, k, ask, i)
+                                     : try_new(s, k, ask, i);
     }
     if (!tried) {
         next_leg(s);
@@ -494,11 +495,29 @@ static uint64_t refuse(struct sched *s)
     return 0;
 }
 
+static uint64_t improve(struct sched *s)
+{
+    bool done = true;
+    uint64_t units = 0;
+    bool wanted = s->opt.placement != PLACEMENT_BASELINE && !s->result.truncated && s->n_claims > 1;
+    if (wanted && s->improve == NULL) {
+        s->improve = improve_begin(s);
+    }
+    if (s->improve != NULL) {
+        units = improve_step(s->improve, &done);
+    }
+    if (done) {
+        s->final = ARENA_NEW_N(s->a, struct sched_claim, s->n_claims);
+        s->stage = STAGE_FINISH;
+        s->done = 0;
+    }
+    return units;
+}
+
 static void finish(struct sched *s)
 {
     s->result.existing = s->existing;
     s->result.claims = s->final;
-    s->result.n_claims = s->n_claims;
     s->result.refused = s->refused;
     s->stage = STAGE_DONE;
 }
@@ -528,13 +547,15 @@ static uint64_t advance(struct sched *s)
         if (s->done < s->result.n_refused) {
             return refuse(s);
         }
-        s->final = ARENA_NEW_N(s->a, struct sched_claim, s->n_claims);
-        s->stage = STAGE_FINISH;
-        s->done = 0;
+        s->stage = STAGE_IMPROVE;
         return 0;
+    case STAGE_IMPROVE:
+        return improve(s);
     case STAGE_FINISH:
         if (s->done < s->n_claims) {
-            sched_final(s, s->claims[s->done], &s->final[s->done]);
+            if (s->claims[s->done]->n_pods > 0) {
+                sched_final(s, s->claims[s->done], &s->final[s->result.n_claims++]);
+            }
             s->done++;
             return SCHED_UNITS_FINISH;
         }

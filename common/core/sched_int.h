@@ -12,6 +12,7 @@
  *   sched_volume.c volumes: where they can be and how many fit
  *   sched_reserve.c capacity reservations
  *   sched_refuse.c why not
+ *   improve.c      cheaper new capacity (improve.h, improve_int.h)
  *   explain.c      how far a pod got (explain.h)
  *   bound.c        the least that new nodes can cost (bound.h)
  */
@@ -113,6 +114,11 @@ struct sched_class {
     const struct sched_refusal *refusal; /* NULL until all are */
 };
 
+/* A pod of a place: which one of the snapshot, and the way that it was taken. */
+struct sched_taken {
+    uint32_t pod, way;
+};
+
 struct sched_node {
     const struct snapshot_node *in;
     struct resources free;
@@ -160,13 +166,14 @@ struct sched_open {
     struct offer_mask offer;
     struct resources requests; /* pods only */
     const struct pod **pods;
-    uint32_t n_pods, pods_cap;
+    struct sched_taken *taken; /* parallel */
+    uint32_t n_pods, pods_cap, taken_cap;
     struct host_port *ports;
     uint32_t n_ports, ports_cap;
     struct volume_load volumes;
     struct resources reserve; /* largest capacity among types; valid unless stale */
-    int64_t least[RES_FIXED]; /* smallest; likewise */
-    bool reserve_stale, stale_listed;
+    int64_t least[RES_FIXED]; /* smallest; valid unless stale */
+    bool reserve_stale, least_stale, stale_listed;
     struct sched_open *next_stale;
 };
 
@@ -206,7 +213,14 @@ struct sched_trace {
     uint32_t n;
 };
 
-enum sched_stage { STAGE_COUNT, STAGE_PLACE, STAGE_REFUSE, STAGE_FINISH, STAGE_DONE };
+enum sched_stage {
+    STAGE_COUNT,
+    STAGE_PLACE,
+    STAGE_REFUSE,
+    STAGE_IMPROVE,
+    STAGE_FINISH,
+    STAGE_DONE
+};
 
 struct sched {
     struct arena *a;
@@ -246,6 +260,7 @@ struct sched {
     struct sched_placement *existing;
     struct sched_refusal *refused;
     uint32_t *refused_class; /* parallel */
+    struct improve *improve; /* NULL: not begun */
     struct sched_claim *final;
     struct sched_result result;
 };
@@ -279,7 +294,10 @@ enum sched_step sched_claim_try(struct sched *s, const struct sched_open *c,
 void sched_trace_note(struct sched *s, enum reason_code code, const uint64_t *types,
                       uint32_t words);
 void sched_claim_add(struct sched *s, struct sched_open *c, const struct sched_class *k,
-                     const struct sched_trial *t, const struct pod *pod);
+                     const struct sched_trial *t, struct sched_taken taken);
+/* Types that hold the pods and the DaemonSets of their group. */
+void sched_fit_types(struct sched *s, const struct template *tm, const struct resources *requests,
+                     uint64_t *types);
 /* The DaemonSet and port of a group that clash with the class; false if none does. */
 bool sched_group_clash(const struct overhead_group *g, const struct pod_class *cls,
                        const struct daemonset **ret_ds, const struct host_port **ret_port);

@@ -110,9 +110,8 @@ static void narrow_ports(const struct template *tm, const struct pod_class *cls,
     }
 }
 
-/* Types that hold the pods and the DaemonSets of their group. */
-static void narrow_fit(struct sched *s, const struct template *tm, const struct resources *requests,
-                       uint64_t *types)
+void sched_fit_types(struct sched *s, const struct template *tm, const struct resources *requests,
+                     uint64_t *types)
 {
     uint32_t words = catalog_words(tm->catalog);
     uint64_t ret[CATALOG_WORDS_MAX] = {0};
@@ -182,7 +181,7 @@ static enum sched_step try_room(struct sched *s, const struct sched_open *c,
         !keep(t->types, left, words)) {
         return STEP_PORTS;
     }
-    narrow_fit(s, tm, &t->requests, left);
+    sched_fit_types(s, tm, &t->requests, left);
     sched_trace_note(s, REASON_Resources, left, words);
     return keep(t->types, left, words) ? STEP_TAKEN : STEP_FIT;
 }
@@ -384,7 +383,7 @@ enum sched_step sched_claim_try(struct sched *s, const struct sched_open *c,
 }
 
 void sched_claim_add(struct sched *s, struct sched_open *c, const struct sched_class *k,
-                     const struct sched_trial *t, const struct pod *pod)
+                     const struct sched_trial *t, struct sched_taken taken)
 {
     c->reqs = t->reqs;
     c->offer = t->offer;
@@ -394,7 +393,9 @@ void sched_claim_add(struct sched *s, struct sched_open *c, const struct sched_c
         sched_limit_touch(c);
     }
     ARENA_GROW(s->a, c->pods, c->n_pods, c->pods_cap);
-    c->pods[c->n_pods++] = pod;
+    ARENA_GROW(s->a, c->taken, c->n_pods, c->taken_cap);
+    c->taken[c->n_pods] = taken;
+    c->pods[c->n_pods++] = s->snap->pods[taken.pod];
     take_ports(s, &c->ports, &c->n_ports, &c->ports_cap, k->cls);
     sched_volume_add(s, &c->volumes, k->volume);
     sched_topo_on_claim(s, k->topo, c);

@@ -103,7 +103,7 @@ static bool read_args(int argc, char **argv, struct args *a)
             return false;
         }
     }
-    return a->types && a->n_pools > 0 && a->n_pods > 0 && a->baseline && a->json;
+    return a->types && a->n_pools > 0 && a->n_pods > 0 && a->json;
 }
 
 static bool read_policy(const char *text, enum preference_policy *ret)
@@ -225,12 +225,13 @@ static void snapshot_of(struct arena *a, struct world *w, const struct types *ty
 }
 
 static const struct sched_result *run(struct arena *a, struct world *w, const struct types *ty,
-                                      enum preference_policy policy)
+                                      enum preference_policy policy, bool baseline)
 {
     struct snapshot snap;
     struct sched_options o;
     sched_options_default(&o);
     o.preference = policy;
+    o.placement = baseline ? PLACEMENT_BASELINE : PLACEMENT_COMPATIBLE;
     snapshot_of(a, w, ty, &snap);
     struct sched *s = sched_begin(a, &snap, &o);
     while (!sched_step(s, UINT64_MAX)) {
@@ -305,7 +306,7 @@ static int runs(const struct args *a, struct world *w, const struct types *ty,
         struct arena mem;
         arena_init(&mem, 1 << 20, SIZE_MAX);
         double start = now_ms();
-        const struct sched_result *res = run(&mem, w, ty, policy);
+        const struct sched_result *res = run(&mem, w, ty, policy, a->baseline);
         r->ms[i] = now_ms() - start;
         note(r, res);
         if (i == 0 && a->plan) {
