@@ -118,7 +118,7 @@ void improve_rerank(struct improve *m, struct improve_bin *b);
 
 /* ---- improve_search.c ------------------------------------------------------------------------ */
 
-#define IMPROVE_WAYS 3u
+#define IMPROVE_WAYS 4u
 /* Makes the bin cheaper if it can, the given way; true if it did. */
 bool improve_one(struct improve *m, struct improve_bay *bay, struct improve_bin *b, uint32_t way);
 

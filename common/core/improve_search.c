@@ -161,7 +161,12 @@ static bool aim_at(struct improve *m, struct aim *a, bool grow)
     return false;
 }
 
-static bool step_down(struct improve *m, struct aim *a, bool grow)
+static bool shed(struct improve *m, struct aim *a, bool swaps);
+
+/* By one trade without a partner that grows, by one with, or by several. */
+enum how { BY_ONE, BY_GROWING, BY_SEVERAL };
+
+static bool step_down(struct improve *m, struct aim *a, enum how how)
 {
     uint32_t tried = 0;
     int64_t price = improve_price(a->bay, a->b->rank);
@@ -172,7 +177,7 @@ static bool step_down(struct improve *m, struct aim *a, bool grow)
         }
         tried++;
         a->rank = r;
-        if (aim_at(m, a, grow)) {
+        if (how == BY_SEVERAL ? shed(m, a, true) : aim_at(m, a, how == BY_GROWING)) {
             return true;
         }
     }
@@ -184,6 +189,7 @@ static bool step_down(struct improve *m, struct aim *a, bool grow)
 struct moved {
     struct improve_bin *to;
     uint32_t kind, pod;
+    uint32_t in_kind, in; /* who came instead; IMPROVE_NONE: nobody */
 };
 
 static bool room_for(const struct improve *m, const struct improve_bay *bay,
@@ -227,12 +233,69 @@ static bool shed_one(struct improve *m, const struct aim *a, struct moved *ret)
         if (k->fixed || !helps) {
             continue;
         }
-        struct moved one = {NULL, lot->kind, last(lot)};
+        struct moved one = {NULL, lot->kind, last(lot), IMPROVE_NONE, IMPROVE_NONE};
         one.to = taker(m, a, one.kind, one.pod);
         if (one.to != NULL) {
             improve_move(m, a->b, one.to, one.kind, one.pod);
             *ret = one;
             return true;
+        }
+    }
+    return false;
+}
+
+/* The change brings the bin nearer to its aim, and what is within it stays so. */
+static bool nearer(const struct improve *m, const struct aim *a, const struct partner *p,
+                   const int64_t *out, const int64_t *in)
+{
+    bool ret = false;
+    for (uint32_t d = 0; d < m->n_dims; d++) {
+        int64_t moved = out[d] - in[d], over = a->over[d];
+        if (moved > p->slack[d] || moved < (over < 0 ? over : 0)) {
+            return false;
+        }
+        ret = ret || (over > 0 && moved > 0);
+    }
+    return ret;
+}
+
+static bool swap_nearer(struct improve *m, const struct aim *a, const struct partner *p,
+                        const struct improve_lot *out, struct moved *ret)
+{
+    const struct improve_kind *ko = &m->kinds[out->kind];
+    m->looks += p->b->n_lots;
+    for (uint32_t i = 0; i < p->b->n_lots; i++) {
+        const struct improve_lot *in = &p->b->lots[i];
+        const struct improve_kind *ki = &m->kinds[in->kind];
+        struct moved one = {p->b, out->kind, last(out), in->kind, last(in)};
+        if (in->kind != out->kind && !ki->fixed && nearer(m, a, p, ko->need, ki->need) &&
+            improve_host_ok(m, p->b, one.kind, one.pod, one.in_kind, one.in) &&
+            improve_host_ok(m, a->b, one.in_kind, one.in, one.kind, one.pod)) {
+            improve_move(m, a->b, p->b, one.kind, one.pod);
+            improve_move(m, p->b, a->b, one.in_kind, one.in);
+            *ret = one;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool swap_one(struct improve *m, const struct aim *a, struct moved *ret)
+{
+    for (uint32_t n = 1; n < a->bay->n_bins; n++) {
+        uint32_t at = a->self + n;
+        at -= at >= a->bay->n_bins ? a->bay->n_bins : 0;
+        struct partner p = {.b = &m->bins[a->bay->bins[at]]};
+        bool full = p.b->rank == IMPROVE_NONE;
+        for (uint32_t d = 0; d < m->n_dims && !full; d++) {
+            p.slack[d] = a->bay->menu.room[p.b->rank][d] - p.b->used[d];
+            full = a->over[d] > 0 && p.slack[d] <= 0;
+        }
+        m->looks++;
+        for (uint32_t i = 0; i < a->b->n_lots && !full; i++) {
+            if (!m->kinds[a->b->lots[i].kind].fixed && swap_nearer(m, a, &p, &a->b->lots[i], ret)) {
+                return true;
+            }
         }
     }
     return false;
@@ -248,12 +311,13 @@ static bool still_over(const struct improve *m, const struct aim *a)
     return false;
 }
 
-static bool shed(struct improve *m, struct aim *a)
+static bool shed(struct improve *m, struct aim *a, bool swaps)
 {
     struct moved moves[MOVES_MAX];
     uint32_t n = 0;
     take_aim(m, a);
-    while (still_over(m, a) && n < MOVES_MAX && shed_one(m, a, &moves[n])) {
+    while (still_over(m, a) && n < MOVES_MAX &&
+           (shed_one(m, a, &moves[n]) || (swaps && swap_one(m, a, &moves[n])))) {
         take_aim(m, a);
         n++;
     }
@@ -261,9 +325,15 @@ static bool shed(struct improve *m, struct aim *a)
     while (!done && n > 0) {
         n--;
         improve_move(m, moves[n].to, a->b, moves[n].kind, moves[n].pod);
+        if (moves[n].in != IMPROVE_NONE) {
+            improve_move(m, a->b, moves[n].to, moves[n].in_kind, moves[n].in);
+        }
     }
     if (done) {
         improve_rerank(m, a->b);
+        for (uint32_t i = 0; i < n; i++) {
+            improve_rerank(m, moves[i].to);
+        }
     }
     return done;
 }
@@ -276,7 +346,7 @@ static bool go_far(struct improve *m, struct aim *a)
     if (a->bay->n_bins < 2) {
         return false;
     }
-    if (shed(m, a)) {
+    if (shed(m, a, false)) {
         return true;
     }
     uint32_t tried = 0;
@@ -288,7 +358,7 @@ static bool go_far(struct improve *m, struct aim *a)
         }
         tried++;
         a->rank = r;
-        if (a->bay->menu.price[r] < below && shed(m, a)) {
+        if (a->bay->menu.price[r] < below && shed(m, a, false)) {
             return true;
         }
     }
@@ -302,5 +372,14 @@ bool improve_one(struct improve *m, struct improve_bay *bay, struct improve_bin 
     if (b->rank == IMPROVE_NONE) {
         return false;
     }
-    return way == 1 ? go_far(m, &a) : step_down(m, &a, way == 2);
+    switch (way) {
+    case 0:
+        return step_down(m, &a, BY_ONE);
+    case 1:
+        return go_far(m, &a);
+    case 2:
+        return step_down(m, &a, BY_GROWING);
+    default:
+        return step_down(m, &a, BY_SEVERAL);
+    }
 }
