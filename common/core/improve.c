@@ -5,7 +5,7 @@
 #define LOOKS_PER_POD 1500u
 #define LOOKS_AT_LEAST 200000u
 
-enum { STAGE_LOAD, STAGE_SEARCH, STAGE_WRITE, STAGE_OVER };
+enum { STAGE_LOAD, STAGE_SEARCH, STAGE_REPLAY, STAGE_WRITE };
 
 /* ---- kinds ----------------------------------------------------------------------------------- */
 
@@ -31,7 +31,7 @@ static uint32_t kind_of(struct improve *m, uint32_t class_at, uint32_t way)
     for (uint32_t d = 0; d < m->n_dims; d++) {
         k->need[d] = k->k->cls->requests.v[m->dims[d]];
     }
-    improve_host_kind(k);
+    improve_host_kind(m, k);
     *first = m->n_kinds;
     return m->n_kinds - 1;
 }
@@ -214,7 +214,11 @@ static void write_types(struct improve *m, struct improve_bin *b)
     uint64_t bits[CATALOG_WORDS_MAX] = {0};
     if (b->n_lots > 0) {
         memcpy(bits, bay->bits, catalog_words(cat) * sizeof(*bits));
-        sched_fit_types(s, &c->pool->tm, &c->requests, bits);
+        struct resources size = c->requests;
+        for (uint32_t d = 0; m->safe != NULL && d < m->n_dims; d++) {
+            size.v[m->dims[d]] = b->size[d];
+        }
+        sched_fit_types(s, &c->pool->tm, &size, bits);
     }
     if (c->pool->in->np->has_limits) {
         struct resources most = {.n_ext = 0};
@@ -254,6 +258,26 @@ static void write_back(struct improve *m, struct improve_bin *b)
     }
     c->pool->opened -= n == 0;
     write_types(m, b);
+}
+
+/* Counts of pods per host as they were; the claims have not been touched. */
+static void take_back(struct improve *m)
+{
+    struct sched *s = m->s;
+    uint32_t *home = ARENA_NEW_N(s->a, uint32_t, s->snap->n_pods);
+    for (uint32_t i = 0; i < m->n_bins; i++) {
+        for (uint32_t p = 0; p < m->bins[i].c->n_pods; p++) {
+            home[m->bins[i].c->taken[p].pod] = i;
+        }
+    }
+    for (uint32_t i = 0; i < m->n_bins; i++) {
+        for (uint32_t l = 0; l < m->bins[i].n_lots; l++) {
+            const struct improve_lot *lot = &m->bins[i].lots[l];
+            for (uint32_t p = 0; p < lot->n; p++) {
+                improve_host_moved(m, lot->kind, m->bins[i].c, m->bins[home[lot->pods[p]]].c);
+            }
+        }
+    }
 }
 
 /* ---- steps ----------------------------------------------------------------------------------- */
@@ -329,6 +353,32 @@ static void search(struct improve *m)
     }
 }
 
+int64_t improve_total(const struct improve *m)
+{
+    int64_t sum = 0;
+    for (uint32_t i = 0; i < m->n_bins; i++) {
+        sum += improve_price(&m->bays[m->bins[i].bay], m->bins[i].rank);
+    }
+    return sum;
+}
+
+/* Only a plan that the scheduler can fill is worth it, and only if it is still cheaper. */
+static bool replay(struct improve *m)
+{
+    if (m->safe != NULL && !improve_safe_step(m, m->safe)) {
+        return false;
+    }
+    m->safe_pusd_h = improve_total(m);
+    m->stage = STAGE_WRITE;
+    m->at = 0;
+    if (m->safe_pusd_h >= m->baseline_pusd_h) {
+        m->safe_pusd_h = m->baseline_pusd_h;
+        take_back(m);
+        return true;
+    }
+    return false;
+}
+
 static bool move_on(struct improve *m)
 {
     struct sched *s = m->s;
@@ -339,6 +389,7 @@ static bool move_on(struct improve *m)
         }
         if (m->at == s->n_claims) {
             m->stage = STAGE_SEARCH;
+            m->baseline_pusd_h = improve_total(m);
         }
         return false;
     case STAGE_SEARCH:
@@ -349,9 +400,15 @@ static bool move_on(struct improve *m)
             search(m);
             return false;
         }
-        m->stage = STAGE_WRITE;
-        m->at = 0;
+        m->tight_pusd_h = m->safe_pusd_h = improve_total(m);
+        m->stage = STAGE_REPLAY;
+        if (m->tight_pusd_h >= m->baseline_pusd_h) {
+            return true; /* nothing was found */
+        }
+        m->safe = m->s->opt.tight ? NULL : improve_safe_begin(m);
         return false;
+    case STAGE_REPLAY:
+        return replay(m);
     case STAGE_WRITE:
         for (uint32_t i = 0; i < CLAIMS_PER_STEP && m->at < m->n_bins; i++, m->at++) {
             if (m->bins[m->at].changed) {
@@ -362,6 +419,16 @@ static bool move_on(struct improve *m)
     default:
         return true;
     }
+}
+
+int64_t improve_saved_pusd_h(const struct improve *m, bool tight)
+{
+    return m->baseline_pusd_h - (tight ? m->tight_pusd_h : m->safe_pusd_h);
+}
+
+uint32_t improve_stranded(const struct improve *m)
+{
+    return m->stranded;
 }
 
 uint64_t improve_step(struct improve *m, bool *ret_done)

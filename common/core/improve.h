@@ -12,6 +12,10 @@
  * resources, and pods that rules tie to others on their host. A pool's limits are kept because no
  * claim comes to reserve more than before.
  *
+ * That is the tight plan. It is worth what kube-scheduler makes of it, so it is played through, and
+ * nodes are made larger until every pod finds one (improve_safe.c). If that is no longer cheaper
+ * than the claims were, they stay as they were.
+ *
  * The work is bounded by a budget per pod, and cut into steps; slicing does not change the result.
  */
 #ifndef KARP_CORE_IMPROVE_H
@@ -27,5 +31,9 @@ struct improve *improve_begin(struct sched *s);
 /* Returns the units used; *ret_done when there is nothing left to do. Then the claims are as they
  * should be. */
 uint64_t improve_step(struct improve *m, bool *ret_done);
+/* At the end: how much less the claims cost than before, by the tight plan or as they are now. */
+int64_t improve_saved_pusd_h(const struct improve *m, bool tight);
+/* Pods that the scheduler would have found no node for, had the tight plan been left as it was. */
+uint32_t improve_stranded(const struct improve *m);
 
 #endif

@@ -14,9 +14,18 @@ static bool in_force(const struct improve_kind *k, const struct topo_use *u)
     return u->g->host && sched_topo_in_force(u, &k->ask->level);
 }
 
+/* Groups are numbered before anybody asks. */
+static bool bit(uint64_t bits, const struct topo_group *g)
+{
+    return g->number > 0 && (bits >> (g->number - 1) & 1) != 0;
+}
+
 static const struct topo_use *own(const struct improve_kind *k, const struct topo_group *g)
 {
-    for (uint32_t i = 0; k->hosts && i < k->k->topo->n_uses; i++) {
+    if (!k->hosts || (g->number <= 64 && !bit(k->owns, g))) {
+        return NULL;
+    }
+    for (uint32_t i = 0; i < k->k->topo->n_uses; i++) {
         if (k->k->topo->uses[i].g == g && in_force(k, &k->k->topo->uses[i])) {
             return &k->k->topo->uses[i];
         }
@@ -24,9 +33,12 @@ static const struct topo_use *own(const struct improve_kind *k, const struct top
     return NULL;
 }
 
-static bool counted(const struct improve_kind *k, const struct topo_group *g)
+bool improve_host_counted(const struct improve_kind *k, const struct topo_group *g)
 {
-    for (uint32_t i = 0; k->hosts && i < k->k->topo->n_counted; i++) {
+    if (!k->hosts || g->number <= 64) {
+        return k->hosts && bit(k->counts, g);
+    }
+    for (uint32_t i = 0; i < k->k->topo->n_counted; i++) {
         if (k->k->topo->counted[i] == g) {
             return true;
         }
@@ -34,19 +46,31 @@ static bool counted(const struct improve_kind *k, const struct topo_group *g)
     return false;
 }
 
-void improve_host_kind(struct improve_kind *k)
+static void note(struct improve *m, struct topo_group *g, uint64_t *bits)
+{
+    g->number = g->number == 0 ? ++m->n_groups : g->number;
+    if (g->number <= 64) {
+        *bits |= UINT64_C(1) << (g->number - 1);
+    }
+}
+
+void improve_host_kind(struct improve *m, struct improve_kind *k)
 {
     const struct topo_class *t = k->k->topo;
     for (uint32_t i = 0; t != NULL && i < t->n_uses; i++) {
-        if (in_force(k, &t->uses[i])) {
+        const struct topo_use *u = &t->uses[i];
+        k->zonal = k->zonal || (!u->g->host && u->soft == TOPO_HARD);
+        if (in_force(k, u)) {
             k->hosts = true;
+            note(m, u->g, &k->owns);
             k->fixed = k->fixed || t->uses[i].g->kind == TOPO_AFFINITY;
         }
     }
     for (uint32_t i = 0; t != NULL && i < t->n_counted; i++) {
-        const struct topo_group *g = t->counted[i];
+        struct topo_group *g = t->counted[i];
         if (g->host) {
             k->hosts = true;
+            note(m, g, &k->counts);
             k->fixed = k->fixed || g->kind == TOPO_AFFINITY;
         }
     }
@@ -69,7 +93,7 @@ static void add_member(struct members *l, const struct improve_kind *k, const st
                        uint32_t pod)
 {
     const struct topo_use *u = own(k, g);
-    bool c = counted(k, g);
+    bool c = improve_host_counted(k, g);
     if (u == NULL && !c) {
         return;
     }
@@ -138,7 +162,7 @@ static bool use_ok(struct improve *m, const struct improve_bin *b, const struct 
                    const struct topo_use *u, uint32_t out_kind)
 {
     uint32_t host = m->s->n_nodes + b->c->index;
-    bool leaves = out_kind != IMPROVE_NONE && counted(&m->kinds[out_kind], u->g) &&
+    bool leaves = out_kind != IMPROVE_NONE && improve_host_counted(&m->kinds[out_kind], u->g) &&
                   host < u->g->cap_hosts && u->g->hosts[host] > 0;
     if (!leaves) {
         return sched_topo_host_ok(m->s, k->k->topo, u, host, b->c->pool);

@@ -5,6 +5,7 @@
  *   improve_menu.c   types by price, and which is the cheapest that holds so much
  *   improve_host.c   rules between pods of one host
  *   improve_search.c which pods go where
+ *   improve_safe.c   what kube-scheduler will make of it
  *
  * A kind is a class taken one way; pods of a kind are alike but for their turn. A bin is a claim as
  * it would be. A bay is a set of claims that differ in nothing but their pods: a pod of one can go
@@ -27,6 +28,9 @@ struct improve_kind {
     int64_t need[RES_FIXED];
     bool fixed; /* stays where it is */
     bool hosts; /* rules about hosts concern it */
+    bool zonal; /* hard rules about other places do */
+    /* Rules about hosts by number: bits of the first 64, or they must be looked for. */
+    uint64_t owns, counts;
 };
 
 /* Pods of one kind in one bin, by turn. */
@@ -40,6 +44,7 @@ struct improve_bin {
     uint32_t bay;
     uint32_t rank; /* of its type on the bay's menu; IMPROVE_NONE: empty */
     int64_t used[RES_FIXED];
+    int64_t size[RES_FIXED]; /* what its type must hold: no less than used */
     int64_t most[RES_FIXED]; /* capacity that its type may have, where the pool has limits */
     struct improve_lot *lots;
     uint32_t n_lots, cap_lots;
@@ -82,6 +87,10 @@ struct improve {
     uint32_t at, bay, bin, way;
     bool found, found_any;
     uint32_t stage;
+    int64_t baseline_pusd_h, tight_pusd_h, safe_pusd_h; /* of the bins */
+    uint32_t n_groups;                                  /* rules about hosts */
+    uint32_t stranded; /* pods of the tight plan that found no node */
+    struct improve_safe *safe;
 };
 
 /* ---- improve_menu.c -------------------------------------------------------------------------- */
@@ -100,10 +109,11 @@ static inline int64_t improve_price(const struct improve_bay *bay, uint32_t rank
 /* ---- improve_host.c -------------------------------------------------------------------------- */
 
 /* Finds out whether rules about hosts concern the kind, and whether they tie it down. */
-void improve_host_kind(struct improve_kind *k);
+void improve_host_kind(struct improve *m, struct improve_kind *k);
 /* May the pod go to the bin once `out` (IMPROVE_NONE: nobody) of kind out_kind has left it? */
 bool improve_host_ok(struct improve *m, const struct improve_bin *b, uint32_t kind, uint32_t pod,
                      uint32_t out_kind, uint32_t out);
+bool improve_host_counted(const struct improve_kind *k, const struct topo_group *g);
 /* Counts follow a pod that moves. */
 void improve_host_moved(struct improve *m, uint32_t kind, const struct sched_open *from,
                         const struct sched_open *to);
@@ -115,6 +125,14 @@ void improve_move(struct improve *m, struct improve_bin *from, struct improve_bi
                   uint32_t kind, uint32_t pod);
 /* The type follows what is in the bin. */
 void improve_rerank(struct improve *m, struct improve_bin *b);
+
+int64_t improve_total(const struct improve *m); /* price of all bins */
+
+/* ---- improve_safe.c -------------------------------------------------------------------------- */
+
+struct improve_safe *improve_safe_begin(struct improve *m);
+/* True at the end. */
+bool improve_safe_step(struct improve *m, struct improve_safe *r);
 
 /* ---- improve_search.c ------------------------------------------------------------------------ */
 

@@ -12,7 +12,8 @@
 
 void sched_options_default(struct sched_options *o)
 {
-    *o = (struct sched_options){.preference = PREFERENCE_RESPECT,
+    *o = (struct sched_options){.placement = PLACEMENT_COMPATIBLE,
+                                .preference = PREFERENCE_RESPECT,
                                 .min_values = MIN_VALUES_STRICT,
                                 .max_types = 600,
                                 .record_reasons = true};
@@ -519,6 +520,15 @@ static void finish(struct sched *s)
     s->result.existing = s->existing;
     s->result.claims = s->final;
     s->result.refused = s->refused;
+    for (uint32_t i = 0; i < s->result.n_claims; i++) {
+        s->result.price_pusd_h += s->final[i].price_pusd_h;
+    }
+    s->result.baseline_pusd_h = s->result.tight_pusd_h = s->result.price_pusd_h;
+    if (s->improve != NULL) {
+        s->result.baseline_pusd_h += improve_saved_pusd_h(s->improve, s->opt.tight);
+        s->result.tight_pusd_h = s->result.baseline_pusd_h - improve_saved_pusd_h(s->improve, true);
+        s->result.n_stranded = improve_stranded(s->improve);
+    }
     s->stage = STAGE_DONE;
 }
 

@@ -69,6 +69,7 @@ struct topo_group {
     uint64_t total;  /* pods counted in any domain */
     uint64_t opened; /* domains that went from none to one */
     uint64_t stamp;  /* changes with every count */
+    uint32_t number; /* among those about hosts that the improver has met, plus 1 */
     uint32_t wanted; /* pods to be placed that have the rule; as a preference only with Respect */
 };
 

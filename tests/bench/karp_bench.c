@@ -43,7 +43,8 @@ struct report {
     int64_t peak_rss;
     uint32_t claims, refused, existing;
     uint64_t work_units;
-    int64_t price_pusd_h;
+    int64_t baseline_pusd_h, tight_pusd_h, safe_pusd_h;
+    uint32_t stranded;
 };
 
 /* ---- arguments ------------------------------------------------------------------------------- */
@@ -245,10 +246,10 @@ static void note(struct report *r, const struct sched_result *res)
     r->refused = res->n_refused;
     r->existing = res->n_existing;
     r->work_units = res->work_units;
-    r->price_pusd_h = 0;
-    for (uint32_t i = 0; i < res->n_claims; i++) {
-        r->price_pusd_h += res->claims[i].price_pusd_h;
-    }
+    r->baseline_pusd_h = res->baseline_pusd_h;
+    r->tight_pusd_h = res->tight_pusd_h;
+    r->safe_pusd_h = res->price_pusd_h;
+    r->stranded = res->n_stranded;
 }
 
 static json_t *claim_json(const struct world *w, const struct sched_claim *c)
@@ -348,7 +349,10 @@ static void print(const struct args *a, const struct world *w, struct report *r)
     json_object_set_new(o, "claims", json_integer(r->claims));
     json_object_set_new(o, "unschedulable", json_integer(r->refused));
     json_object_set_new(o, "workUnits", json_integer((json_int_t)r->work_units));
-    json_object_set_new(o, "baselinePricePerHour", price_json(r->price_pusd_h));
+    json_object_set_new(o, "baselinePricePerHour", price_json(r->baseline_pusd_h));
+    json_object_set_new(o, "pricePerHour", price_json(r->tight_pusd_h));
+    json_object_set_new(o, "safePricePerHour", price_json(r->safe_pusd_h));
+    json_object_set_new(o, "strandedPods", json_integer(r->stranded));
     (void)json_dumpf(o, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
     (void)putchar('\n');
 }
