@@ -18,17 +18,12 @@ struct arrival {
     uint32_t pod, kind, bin;
 };
 
-/* A node as it fills up. */
-struct filling {
-    int64_t used[RES_FIXED];
-    uint32_t *counts; /* per rule about hosts; NULL: no pod yet that any concerns */
-};
-
 struct improve_safe {
     struct arrival *pods;
     uint32_t n_pods;
-    struct filling *nodes; /* per bin */
-    uint32_t *open;        /* bins that have room for the smallest pod */
+    int64_t *left;     /* room per bin and dimension */
+    uint32_t **counts; /* per bin and rule about hosts; NULL: no pod yet that any concerns */
+    uint32_t *open;    /* bins that have room for the smallest pod */
     uint32_t n_open, start;
     int64_t least[RES_FIXED];
     uint8_t *accepts; /* kind × bay: 0 not known, 1 no, 2 yes */
@@ -87,7 +82,8 @@ struct improve_safe *improve_safe_begin(struct improve *m)
     struct arena *a = m->s->a;
     struct improve_safe *r = ARENA_NEW(a, struct improve_safe);
     line_up(m, r);
-    r->nodes = ARENA_NEW_N(a, struct filling, m->n_bins);
+    r->left = ARENA_NEW_N(a, int64_t, (size_t)m->n_bins * m->n_dims);
+    r->counts = ARENA_NEW_N(a, uint32_t *, m->n_bins);
     r->open = ARENA_NEW_N(a, uint32_t, m->n_bins);
     r->accepts = ARENA_NEW_N(a, uint8_t, (size_t)m->n_kinds * m->n_bays);
     r->cpu = r->memory = -1;
@@ -108,16 +104,32 @@ struct improve_safe *improve_safe_begin(struct improve *m)
     return r;
 }
 
+static const int64_t *room_of(const struct improve *m, uint32_t bin)
+{
+    return m->bays[m->bins[bin].bay].menu.room[m->bins[bin].rank];
+}
+
+static int64_t *left_of(const struct improve *m, const struct improve_safe *r, uint32_t bin)
+{
+    return r->left + (size_t)bin * m->n_dims;
+}
+
+static int64_t used_of(const struct improve *m, const struct improve_safe *r, uint32_t bin,
+                       uint32_t d)
+{
+    return room_of(m, bin)[d] - left_of(m, r, bin)[d];
+}
+
 static void begin_round(struct improve *m, struct improve_safe *r)
 {
     r->n_open = r->start = 0;
     r->grown = false;
     for (uint32_t i = 0; i < m->n_bins; i++) {
-        memset(r->nodes[i].used, 0, sizeof(r->nodes[i].used));
-        if (r->nodes[i].counts != NULL) {
-            memset(r->nodes[i].counts, 0, m->n_groups * sizeof(*r->nodes[i].counts));
+        if (r->counts[i] != NULL) {
+            memset(r->counts[i], 0, m->n_groups * sizeof(*r->counts[i]));
         }
         if (m->bins[i].rank != IMPROVE_NONE) {
+            memcpy(left_of(m, r, i), room_of(m, i), m->n_dims * sizeof(*r->left));
             r->open[r->n_open++] = i;
         }
     }
@@ -146,11 +158,7 @@ static bool sure_of(struct improve *m, const struct sched_open *c, const struct 
 static bool find_accepts(struct improve *m, const struct arrival *p, const struct improve_bin *b)
 {
     const struct improve_kind *k = &m->kinds[p->kind];
-    const struct sched_open *home = m->bins[p->bin].c;
     const struct sched_open *c = m->bays[b->bay].like;
-    if (k->zonal && home->offer.zones != c->offer.zones) {
-        return false;
-    }
     if (taints_refuse(&c->pool->in->np->taints, &k->k->cls->tolerations, false) != NULL) {
         return false;
     }
@@ -169,8 +177,9 @@ static bool accepts(struct improve *m, struct improve_safe *r, const struct arri
     if (bay == m->bins[p->bin].bay) {
         return true;
     }
-    if (m->kinds[p->kind].zonal) {
-        return find_accepts(m, p, b);
+    if (m->kinds[p->kind].zonal &&
+        m->bins[p->bin].c->offer.zones != m->bays[bay].like->offer.zones) {
+        return false;
     }
     uint8_t *known = &r->accepts[(size_t)p->kind * m->n_bays + bay];
     if (*known == 0) {
@@ -195,7 +204,7 @@ static bool hosts_ok(struct improve *m, struct improve_safe *r, const struct arr
             }
             continue;
         }
-        uint32_t n = r->nodes[bin].counts ? r->nodes[bin].counts[u->g->number - 1] : 0;
+        uint32_t n = r->counts[bin] ? r->counts[bin][u->g->number - 1] : 0;
         if (u->g->kind == TOPO_SPREAD ? (int64_t)n + u->self > u->g->max_skew : n > 0) {
             return false;
         }
@@ -203,13 +212,10 @@ static bool hosts_ok(struct improve *m, struct improve_safe *r, const struct arr
     return true;
 }
 
-static bool has_room(const struct improve *m, const struct improve_safe *r, uint32_t bin,
-                     const int64_t *need)
+static bool has_room(const struct improve *m, const int64_t *left, const int64_t *need)
 {
-    const struct improve_bin *b = &m->bins[bin];
-    const int64_t *room = m->bays[b->bay].menu.room[b->rank];
     for (uint32_t d = 0; d < m->n_dims; d++) {
-        if (r->nodes[bin].used[d] + need[d] > room[d]) {
+        if (need[d] > left[d]) {
             return false;
         }
     }
@@ -221,11 +227,10 @@ static bool has_room(const struct improve *m, const struct improve_safe *r, uint
 static int64_t parts(const struct improve *m, const struct improve_safe *r, uint32_t bin, int d,
                      const int64_t *need)
 {
-    const struct improve_bin *b = &m->bins[bin];
-    if (d < 0 || m->bays[b->bay].menu.room[b->rank][d] <= 0) {
+    if (d < 0 || room_of(m, bin)[d] <= 0) {
         return 0;
     }
-    int64_t room = m->bays[b->bay].menu.room[b->rank][d], now = r->nodes[bin].used[d] + need[d];
+    int64_t room = room_of(m, bin)[d], now = used_of(m, r, bin, (uint32_t)d) + need[d];
     while (room >> 48 != 0) {
         room >>= 8;
         now >>= 8;
@@ -245,15 +250,15 @@ static int64_t score(const struct improve *m, const struct improve_safe *r, uint
 
 static void bind(struct improve *m, struct improve_safe *r, const struct arrival *p, uint32_t bin)
 {
-    struct filling *f = &r->nodes[bin];
+    uint32_t **counts = &r->counts[bin];
     for (uint32_t d = 0; d < m->n_dims; d++) {
-        f->used[d] += m->kinds[p->kind].need[d];
+        left_of(m, r, bin)[d] -= m->kinds[p->kind].need[d];
     }
     const struct topo_class *t = m->kinds[p->kind].k->topo;
     for (uint32_t i = 0; m->kinds[p->kind].hosts && i < t->n_counted; i++) {
         if (t->counted[i]->host) {
-            f->counts = f->counts ? f->counts : ARENA_NEW_N(m->s->a, uint32_t, m->n_groups);
-            f->counts[t->counted[i]->number - 1]++;
+            *counts = *counts ? *counts : ARENA_NEW_N(m->s->a, uint32_t, m->n_groups);
+            (*counts)[t->counted[i]->number - 1]++;
         }
     }
 }
@@ -267,14 +272,14 @@ static uint32_t best_bin(struct improve *m, struct improve_safe *r, const struct
     for (uint32_t n = r->n_open; n > 0 && found < SAMPLE; n--) {
         uint32_t bin = r->open[at];
         m->looks++;
-        if (!has_room(m, r, bin, r->least)) {
+        bool room = has_room(m, left_of(m, r, bin), need);
+        if (!room && !has_room(m, left_of(m, r, bin), r->least)) {
             r->open[at] = r->open[--r->n_open];
             at = at < r->n_open ? at : 0;
             continue;
         }
         at = at + 1 < r->n_open ? at + 1 : 0;
-        if (!has_room(m, r, bin, need) || !accepts(m, r, p, &m->bins[bin]) ||
-            !hosts_ok(m, r, p, bin)) {
+        if (!room || !hosts_ok(m, r, p, bin) || !accepts(m, r, p, &m->bins[bin])) {
             continue;
         }
         found++;
@@ -300,7 +305,7 @@ static void grow_one(struct improve *m, struct improve_safe *r, const struct arr
             continue;
         }
         for (uint32_t d = 0; d < m->n_dims; d++) {
-            int64_t now = r->nodes[i].used[d] + m->kinds[p->kind].need[d];
+            int64_t now = used_of(m, r, i, d) + m->kinds[p->kind].need[d];
             want[d] = now > b->size[d] ? now : b->size[d];
         }
         uint32_t rank = improve_menu_find(m, bay, want, improve_most(bay, b));
@@ -318,8 +323,9 @@ static void grow_one(struct improve *m, struct improve_safe *r, const struct arr
     }
     struct improve_bin *b = &m->bins[best];
     for (uint32_t d = 0; d < m->n_dims; d++) {
-        int64_t now = r->nodes[best].used[d] + m->kinds[p->kind].need[d];
+        int64_t used = used_of(m, r, best, d), now = used + m->kinds[p->kind].need[d];
         b->size[d] = now > b->size[d] ? now : b->size[d];
+        left_of(m, r, best)[d] = m->bays[b->bay].menu.room[best_rank][d] - used;
     }
     b->rank = best_rank;
     b->changed = r->grown = true;

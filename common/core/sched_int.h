@@ -177,6 +177,23 @@ struct sched_open {
     struct sched_open *next_stale;
 };
 
+/* What follows from pool, types and offerings of a claim; of those without minValues many have the
+ * same (sched_final.c). */
+struct sched_like {
+    struct sched_like *next;
+    const struct sched_pool *pool;
+    struct offer_mask offer_from, offer;
+    const uint64_t *from;
+    uint64_t *left; /* at most max_types */
+    const uint32_t *ranked;
+    uint32_t n;
+    struct req capacity_types, types;
+    struct resources least; /* overhead */
+    const struct reservation *reservation;
+    int64_t price_pusd_h;
+};
+#define SCHED_LIKE_SLOTS 256u
+
 /* How far a class got with a claim; in the order of the reason codes. */
 enum sched_step {
     STEP_TAKEN,
@@ -262,6 +279,7 @@ struct sched {
     uint32_t *refused_class; /* parallel */
     struct improve *improve; /* NULL: not begun */
     struct sched_claim *final;
+    struct sched_like *likes[SCHED_LIKE_SLOTS];
     struct sched_result result;
 };
 
