@@ -319,6 +319,60 @@ void catalog_narrow_limit(const struct catalog *c, const struct resources *limit
     }
 }
 
+static bool any_common(const uint64_t *x, const uint64_t *y, uint32_t words)
+{
+    uint64_t any = 0;
+    for (uint32_t i = 0; i < words; i++) {
+        any |= x[i] & y[i];
+    }
+    return any != 0;
+}
+
+static bool all_within(const uint64_t *x, const uint64_t *y, uint32_t words)
+{
+    uint64_t out = 0;
+    for (uint32_t i = 0; i < words; i++) {
+        out |= x[i] & ~y[i];
+    }
+    return out == 0;
+}
+
+/* How many levels some (or all) of the types reach; higher levels are reached by fewer. */
+static uint32_t levels_reached(const struct catalog_stair *s, const uint64_t *bits, uint32_t words,
+                               bool all)
+{
+    uint32_t lo = 0, hi = s->n;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        const uint64_t *level = s->bits + (size_t)mid * words;
+        if (all ? all_within(bits, level, words) : any_common(bits, level, words)) {
+            lo = mid + 1;
+        } else {
+            hi = mid;
+        }
+    }
+    return lo;
+}
+
+static void reached(const struct catalog *c, const uint64_t *bits, bool all, int64_t *ret)
+{
+    for (size_t i = 0; i < RES_FIXED; i++) {
+        const struct catalog_stair *s = &c->capacity_stairs.fixed[i];
+        uint32_t n = levels_reached(s, bits, c->words, all);
+        ret[i] = n > 0 ? s->levels[n - 1] : 0;
+    }
+}
+
+void catalog_most(const struct catalog *c, const uint64_t *bits, int64_t *ret)
+{
+    reached(c, bits, false, ret);
+}
+
+void catalog_least(const struct catalog *c, const uint64_t *bits, int64_t *ret)
+{
+    reached(c, bits, true, ret);
+}
+
 /* ---- bitsets ------------------------------------------------------------------------------------
  */
 

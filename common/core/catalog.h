@@ -86,6 +86,11 @@ void catalog_narrow_fit(const struct catalog *c, const struct resources *need, u
  * that is not listed). What is left of a limit that is exceeded already must be given as 0. */
 void catalog_narrow_limit(const struct catalog *c, const struct resources *limits, uint64_t *bits);
 
+/* Per fixed resource the largest and the smallest capacity among the types (of none: 0 and the
+ * largest there is); what is negative counts as 0. */
+void catalog_most(const struct catalog *c, const uint64_t *bits, int64_t *ret);
+void catalog_least(const struct catalog *c, const uint64_t *bits, int64_t *ret);
+
 void catalog_all(const struct catalog *c, uint64_t *bits);
 uint32_t bits_count(const uint64_t *bits, uint32_t words);
 /* The lowest set bit ≥ from, or -1. */

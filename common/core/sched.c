@@ -6,12 +6,14 @@
  * leg and position on the leg are all there is to remember. Places that have refused the way before
  * are passed over without counting.
  */
+#include "improve.h"
 #include "labels.h"
 #include "sched_int.h"
 
 void sched_options_default(struct sched_options *o)
 {
-    *o = (struct sched_options){.preference = PREFERENCE_RESPECT,
+    *o = (struct sched_options){.placement = PLACEMENT_BASELINE,
+                                .preference = PREFERENCE_RESPECT,
                                 .min_values = MIN_VALUES_STRICT,
                                 .max_types = 600,
                                 .record_reasons = true};
@@ -606,12 +608,39 @@ static uint64_t refuse(struct sched *s)
     return 0;
 }
 
+static uint64_t improve(struct sched *s)
+{
+    bool done = true;
+    uint64_t units = 0;
+    bool wanted = s->opt.placement != PLACEMENT_BASELINE && !s->result.truncated && s->n_claims > 1;
+    if (wanted && s->improve == NULL) {
+        s->improve = improve_begin(s);
+    }
+    if (s->improve != NULL) {
+        units = improve_step(s->improve, &done);
+    }
+    if (done) {
+        s->final = ARENA_NEW_N(s->a, struct sched_claim, s->n_claims);
+        s->stage = STAGE_FINISH;
+        s->done = 0;
+    }
+    return units;
+}
+
 static void finish(struct sched *s)
 {
     s->result.existing = s->existing;
     s->result.claims = s->final;
-    s->result.n_claims = s->n_claims;
     s->result.refused = s->refused;
+    for (uint32_t i = 0; i < s->result.n_claims; i++) {
+        s->result.price_pusd_h += s->final[i].price_pusd_h;
+    }
+    s->result.baseline_pusd_h = s->result.tight_pusd_h = s->result.price_pusd_h;
+    if (s->improve != NULL) {
+        s->result.baseline_pusd_h += improve_saved_pusd_h(s->improve, s->opt.tight);
+        s->result.tight_pusd_h = s->result.baseline_pusd_h - improve_saved_pusd_h(s->improve, true);
+        s->result.n_stranded = improve_stranded(s->improve);
+    }
     s->stage = STAGE_DONE;
 }
 
@@ -640,13 +669,15 @@ static uint64_t advance(struct sched *s)
         if (s->done < s->result.n_refused) {
             return refuse(s);
         }
-        s->final = ARENA_NEW_N(s->a, struct sched_claim, s->n_claims);
-        s->stage = STAGE_FINISH;
-        s->done = 0;
+        s->stage = STAGE_IMPROVE;
         return 0;
+    case STAGE_IMPROVE:
+        return improve(s);
     case STAGE_FINISH:
         if (s->done < s->n_claims) {
-            sched_final(s, s->claims[s->done], &s->final[s->done]);
+            if (s->claims[s->done]->n_pods > 0) {
+                sched_final(s, s->claims[s->done], &s->final[s->result.n_claims++]);
+            }
             s->done++;
             return SCHED_UNITS_FINISH;
         }

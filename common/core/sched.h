@@ -35,7 +35,13 @@
 enum preference_policy { PREFERENCE_RESPECT, PREFERENCE_IGNORE, PREFERENCE_REASONABLE };
 enum min_values_policy { MIN_VALUES_STRICT, MIN_VALUES_BEST_EFFORT };
 
+/* Baseline: the compatible placement as it is, the default; Compatible: then made cheaper with no
+ * more new nodes (improve.h). */
+enum placement { PLACEMENT_BASELINE, PLACEMENT_COMPATIBLE };
+
 struct sched_options {
+    enum placement placement;
+    bool tight; /* leave the cheaper plan as it is, though kube-scheduler may not fill it so */
     enum preference_policy preference;
     enum min_values_policy min_values;
     uint64_t max_units; /* past it the result is truncated; 0 = no limit */
@@ -91,6 +97,9 @@ struct sched_result {
     uint32_t n_refused;
     const struct pod *const *undecided; /* truncated before their turn */
     uint32_t n_undecided;
+    /* Of the new capacity before it was made cheaper, at its cheapest, and as it is now. */
+    int64_t baseline_pusd_h, tight_pusd_h, price_pusd_h;
+    uint32_t n_stranded; /* pods that kube-scheduler would leave over with the tight plan */
     uint64_t work_units;
     bool truncated;
 };

@@ -354,8 +354,8 @@ static uint32_t share_cap(const struct sched *s, const struct topo_group *g,
     return share == 0 ? UINT32_MAX : cap < 1 ? 1 : (uint32_t)cap;
 }
 
-static bool host_allowed(struct sched *s, const struct topo_class *k, const struct topo_use *u,
-                         uint32_t host, const struct sched_pool *p)
+bool sched_topo_host_ok(struct sched *s, const struct topo_class *k, const struct topo_use *u,
+                        uint32_t host, const struct sched_pool *p)
 {
     uint32_t n = host < u->g->cap_hosts ? u->g->hosts[host] : 0;
     switch (u->g->kind) {
@@ -378,7 +378,7 @@ const struct topo_use *sched_topo_host(struct sched *s, const struct topo_class 
 {
     for (uint32_t i = 0; k != NULL && i < k->n_uses; i++) {
         const struct topo_use *u = &k->uses[i];
-        if (u->g->host && sched_topo_in_force(u, l) && !host_allowed(s, k, u, host, p)) {
+        if (u->g->host && sched_topo_in_force(u, l) && !sched_topo_host_ok(s, k, u, host, p)) {
             return u;
         }
     }
@@ -426,8 +426,8 @@ const struct topo_use *sched_topo_node(struct sched *s, const struct topo_class 
         if (!sched_topo_in_force(u, l)) {
             continue;
         }
-        bool ok =
-            u->g->host ? host_allowed(s, k, u, n->host, n->pool) : node_allowed(s, k, u, n->in);
+        bool ok = u->g->host ? sched_topo_host_ok(s, k, u, n->host, n->pool)
+                             : node_allowed(s, k, u, n->in);
         if (!ok) {
             broken = u;
             *ret_for_good = lasts(s, u);

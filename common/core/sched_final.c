@@ -125,7 +125,9 @@ static struct req type_req(struct sched *s, const struct catalog *c, const struc
     for (uint32_t i = 0; i < f->n_types; i++) {
         names[i] = catalog_type_name(c, f->types[i]);
     }
-    qsort(names, f->n_types, sizeof(*names), cmp_sym);
+    if (f->n_types > 1) {
+        qsort(names, f->n_types, sizeof(*names), cmp_sym);
+    }
     return (struct req){.key = L_INSTANCE_TYPE,
                         .n = f->n_types,
                         .min_values = old ? old->min_values : 0,
@@ -175,15 +177,12 @@ static struct reqset in_reservation(struct sched *s, const struct catalog *cat,
 
 /* What stands in the NodeClaim: without the simulation's own labels, with types and capacity
  * types as lists, minValues lowered to what there is under BestEffort. */
-static void final_reqs(struct sched *s, const struct sched_open *c, const uint64_t *types,
+static void final_reqs(struct sched *s, const struct sched_open *c, const struct sched_like *like,
                        struct sched_claim *f)
 {
     struct req *v = ARENA_NEW_N(s->a, struct req, c->reqs.n + 2);
     uint32_t n = 0;
-    struct req own[] = {
-        capacity_type_req(s, c, types, &f->offer, reqset_get(&c->reqs, L_CAPACITY_TYPE)),
-        type_req(s, c->pool->tm.catalog, f, reqset_get(&c->reqs, L_INSTANCE_TYPE)),
-    };
+    struct req own[] = {like->capacity_types, like->types};
     for (uint32_t i = 0; i < c->reqs.n; i++) {
         const struct req *r = &c->reqs.v[i];
         if (r->key != L_REGISTERED && r->key != L_INITIALIZED && r->key != L_HOSTNAME &&
@@ -201,7 +200,7 @@ static void final_reqs(struct sched *s, const struct sched_open *c, const uint64
     struct req *all = arena_memdup(s->a, set.v, set.n * sizeof(*all));
     for (uint32_t i = 0; i < set.n; i++) {
         uint32_t have = all[i].min_values == 0 ? 0
-                                               : sched_values_count(s, c->pool, &all[i], types,
+                                               : sched_values_count(s, c->pool, &all[i], like->left,
                                                                     f->offer, all[i].min_values);
         if (have < all[i].min_values) {
             all[i].min_values = (uint16_t)have;
@@ -211,32 +210,98 @@ static void final_reqs(struct sched *s, const struct sched_open *c, const uint64
     f->reqs = (struct reqset){all, set.n};
 }
 
+/* ---- claims that are alike ------------------------------------------------------------------- */
+
+static bool has_min_values(const struct sched_open *c)
+{
+    for (uint32_t i = 0; i < c->reqs.n; i++) {
+        if (c->reqs.v[i].min_values > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static uint32_t slot_of(const struct sched *s, const struct sched_open *c)
+{
+    uint64_t h = (uint64_t)(c->pool - s->pools) + c->offer.zones * 31 + c->offer.cts;
+    for (uint32_t w = 0; w < catalog_words(c->pool->tm.catalog); w++) {
+        h = (h ^ c->types[w]) * UINT64_C(0x9E3779B97F4A7C15);
+    }
+    return (uint32_t)(h >> 32) % SCHED_LIKE_SLOTS;
+}
+
+static bool alike(const struct sched_like *l, const struct sched_open *c)
+{
+    return l->pool == c->pool && l->offer_from.zones == c->offer.zones &&
+           l->offer_from.cts == c->offer.cts &&
+           memcmp(l->from, c->types, catalog_words(c->pool->tm.catalog) * sizeof(*c->types)) == 0;
+}
+
+/* Types in order, and what follows from them. */
+static struct sched_like *like_new(struct sched *s, const struct sched_open *c)
+{
+    const struct catalog *cat = c->pool->tm.catalog;
+    uint32_t *ranked = ARENA_NEW_N(s->a, uint32_t, catalog_n_types(cat));
+    struct sched_like *l = ARENA_NEW(s->a, struct sched_like);
+    struct sched_claim f = {.types = ranked, .offer = c->offer};
+    l->pool = c->pool;
+    l->offer_from = c->offer;
+    l->from = arena_memdup(s->a, c->types, catalog_words(cat) * sizeof(*c->types));
+    l->left = ARENA_NEW_N(s->a, uint64_t, catalog_words(cat));
+    f.n_types = choose_types(s, c, ranked);
+    l->reservation = sched_reserve_of(c);
+    if (l->reservation != NULL) {
+        ranked[0] = l->reservation->type;
+        f.n_types = 1;
+        f.offer = (struct offer_mask){UINT64_C(1) << l->reservation->zone, SCHED_RESERVED};
+    }
+    for (uint32_t i = 0; i < f.n_types; i++) {
+        bits_set(l->left, ranked[i]);
+    }
+    l->ranked = ranked;
+    l->n = f.n_types;
+    l->capacity_types =
+        capacity_type_req(s, c, l->left, &f.offer, reqset_get(&c->reqs, L_CAPACITY_TYPE));
+    l->types = type_req(s, cat, &f, reqset_get(&c->reqs, L_INSTANCE_TYPE));
+    l->offer = f.offer;
+    l->least = template_least_overhead(s->a, &c->pool->tm, l->left);
+    l->price_pusd_h = l->reservation != NULL ? l->reservation->price_pusd_h
+                                             : offerings_cheapest(c->pool->in->offerings, ranked[0],
+                                                                  f.offer, NULL, NULL);
+    return l;
+}
+
+static const struct sched_like *like_of(struct sched *s, const struct sched_open *c)
+{
+    /* What-ifs change max_types, and their memory. */
+    if (s->whatif != NULL || c->reservation != SCHED_NO_CLAIM || has_min_values(c)) {
+        return like_new(s, c);
+    }
+    struct sched_like **slot = &s->likes[slot_of(s, c)], *l = *slot;
+    while (l != NULL && !alike(l, c)) {
+        l = l->next;
+    }
+    if (l == NULL) {
+        l = like_new(s, c);
+        l->next = *slot;
+        *slot = l;
+    }
+    return l;
+}
+
 void sched_final(struct sched *s, struct sched_open *c, struct sched_claim *ret)
 {
-    const struct template *tm = &c->pool->tm;
-    uint32_t *ranked = ARENA_NEW_N(s->a, uint32_t, catalog_n_types(tm->catalog));
-    uint64_t types[CATALOG_WORDS_MAX] = {0};
+    const struct sched_like *l = like_of(s, c);
     *ret = (struct sched_claim){.pool = c->pool->in,
-                                .offer = c->offer,
+                                .offer = l->offer,
                                 .pods = c->pods,
                                 .n_pods = c->n_pods,
-                                .types = ranked};
-    ret->n_types = choose_types(s, c, ranked);
-    ret->reservation = sched_reserve_of(c);
-    if (ret->reservation != NULL) {
-        ranked[0] = ret->reservation->type;
-        ret->n_types = 1;
-        ret->offer = (struct offer_mask){UINT64_C(1) << ret->reservation->zone, SCHED_RESERVED};
-    }
-    for (uint32_t i = 0; i < ret->n_types; i++) {
-        bits_set(types, ranked[i]);
-    }
-    final_reqs(s, c, types, ret);
-    struct resources least = template_least_overhead(s->a, tm, types);
-    ret->requests = resources_add(s->a, &c->requests, &least, 1);
-    ret->daemon_overhead = template_group(tm, ranked[0])->sum;
-    ret->price_pusd_h =
-        ret->reservation != NULL
-            ? ret->reservation->price_pusd_h
-            : offerings_cheapest(c->pool->in->offerings, ranked[0], ret->offer, NULL, NULL);
+                                .types = l->ranked,
+                                .n_types = l->n,
+                                .reservation = l->reservation,
+                                .price_pusd_h = l->price_pusd_h};
+    final_reqs(s, c, l, ret);
+    ret->requests = resources_add(s->a, &c->requests, &l->least, 1);
+    ret->daemon_overhead = template_group(&c->pool->tm, l->ranked[0])->sum;
 }

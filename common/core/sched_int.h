@@ -13,6 +13,7 @@
  *   sched_reserve.c capacity reservations
  *   sched_refuse.c why not
  *   sched_whatif.c the same asked again and again with other nodes gone (sched_whatif.h)
+ *   improve.c      cheaper new capacity (improve.h, improve_int.h)
  *   explain.c      how far a pod got (explain.h)
  *   bound.c        the least that new nodes can cost (bound.h)
  */
@@ -179,11 +180,28 @@ struct sched_open {
     uint32_t n_ports, ports_cap;
     struct volume_load volumes;
     struct resources reserve; /* largest capacity among types; valid unless stale */
-    int64_t least[RES_FIXED]; /* smallest; likewise */
-    bool reserve_stale, stale_listed;
+    int64_t least[RES_FIXED]; /* smallest; valid unless stale */
+    bool reserve_stale, least_stale, stale_listed;
     struct sched_open *next_stale;
     int64_t max_price; /* what-if: its cheapest type may not become dearer; 0 = any */
 };
+
+/* What follows from pool, types and offerings of a claim; of those without minValues many have the
+ * same (sched_final.c). */
+struct sched_like {
+    struct sched_like *next;
+    const struct sched_pool *pool;
+    struct offer_mask offer_from, offer;
+    const uint64_t *from;
+    uint64_t *left; /* at most max_types */
+    const uint32_t *ranked;
+    uint32_t n;
+    struct req capacity_types, types;
+    struct resources least; /* overhead */
+    const struct reservation *reservation;
+    int64_t price_pusd_h;
+};
+#define SCHED_LIKE_SLOTS 256u
 
 /* How far a class got with a claim; in the order of the reason codes. */
 enum sched_step {
@@ -221,7 +239,14 @@ struct sched_trace {
     uint32_t n;
 };
 
-enum sched_stage { STAGE_COUNT, STAGE_PLACE, STAGE_REFUSE, STAGE_FINISH, STAGE_DONE };
+enum sched_stage {
+    STAGE_COUNT,
+    STAGE_PLACE,
+    STAGE_REFUSE,
+    STAGE_IMPROVE,
+    STAGE_FINISH,
+    STAGE_DONE
+};
 
 struct whatif;
 
@@ -270,7 +295,9 @@ struct sched {
     struct sched_taken *existing_taken; /* parallel */
     struct sched_refusal *refused;
     uint32_t *refused_class; /* parallel */
+    struct improve *improve; /* NULL: not begun */
     struct sched_claim *final;
+    struct sched_like *likes[SCHED_LIKE_SLOTS];
     struct sched_result result;
 };
 
@@ -346,6 +373,9 @@ void sched_trace_note(struct sched *s, enum reason_code code, const uint64_t *ty
                       uint32_t words);
 void sched_claim_add(struct sched *s, struct sched_open *c, const struct sched_class *k,
                      const struct sched_trial *t, struct sched_taken taken);
+/* Types that hold the pods and the DaemonSets of their group. */
+void sched_fit_types(struct sched *s, const struct template *tm, const struct resources *requests,
+                     uint64_t *types);
 /* The DaemonSet and port of a group that clash with the class; false if none does. */
 bool sched_group_clash(const struct overhead_group *g, const struct pod_class *cls,
                        const struct daemonset **ret_ds, const struct host_port **ret_port);

@@ -27,29 +27,18 @@ static void raise(struct arena *a, struct resources *ret, const struct resources
     }
 }
 
-static struct resources largest(struct sched *s, const struct catalog *c, const uint64_t *types)
+/* Extended resources only where some are limited. */
+static struct resources largest(struct sched *s, const struct sched_pool *p, const uint64_t *types)
 {
+    const struct catalog *c = p->tm.catalog;
     struct resources ret = {0};
     uint32_t words = catalog_words(c);
-    for (int i = bits_next(types, words, 0); i >= 0; i = bits_next(types, words, (uint32_t)i + 1)) {
+    catalog_most(c, types, ret.v);
+    for (int i = p->in->np->limits.n_ext > 0 ? bits_next(types, words, 0) : -1; i >= 0;
+         i = bits_next(types, words, (uint32_t)i + 1)) {
         raise(s->a, &ret, catalog_capacity(c, (uint32_t)i));
     }
     return ret;
-}
-
-/* Per fixed resource the least capacity: no cut can get below it. */
-static void smallest(const struct catalog *c, const uint64_t *types, int64_t *ret)
-{
-    uint32_t words = catalog_words(c);
-    for (int r = 0; r < RES_FIXED; r++) {
-        ret[r] = INT64_MAX;
-    }
-    for (int i = bits_next(types, words, 0); i >= 0; i = bits_next(types, words, (uint32_t)i + 1)) {
-        const int64_t *v = catalog_capacity(c, (uint32_t)i)->v;
-        for (int r = 0; r < RES_FIXED; r++) {
-            ret[r] = v[r] < ret[r] ? v[r] : ret[r];
-        }
-    }
 }
 
 /* The pool's sum of fixed resources follows what its claims reserve. */
@@ -57,14 +46,25 @@ static const struct resources *reserve_of(struct sched *s, struct sched_open *c)
 {
     if (c->reserve_stale) {
         struct resources was = c->reserve;
-        c->reserve = largest(s, c->pool->tm.catalog, c->types);
+        c->reserve = largest(s, c->pool, c->types);
         for (int r = 0; r < RES_FIXED; r++) {
             c->pool->reserved[r] += c->reserve.v[r] - was.v[r];
         }
-        smallest(c->pool->tm.catalog, c->types, c->least);
         c->reserve_stale = false;
+        c->least_stale = true;
     }
     return &c->reserve;
+}
+
+/* Per fixed resource the least capacity: no cut can get below it. */
+static const int64_t *least_of(struct sched *s, struct sched_open *c)
+{
+    (void)reserve_of(s, c);
+    if (c->least_stale) {
+        catalog_least(c->pool->tm.catalog, c->types, c->least);
+        c->least_stale = false;
+    }
+    return c->least;
 }
 
 void sched_limit_touch(struct sched_open *c)
@@ -135,9 +135,10 @@ struct resources sched_limit_left(struct sched *s, struct sched_pool *p)
 /* A claim of the pool with what would be left of its types. */
 struct cut {
     struct sched_open *claim;
-    uint64_t *types;
+    uint64_t *types; /* the claim's own until they are changed */
     struct resources reserve;
     bool stuck; /* gives no more of the resource at hand */
+    bool changed;
 };
 
 struct cuts {
@@ -150,14 +151,13 @@ static struct cuts cuts_begin(struct sched *s, const struct sched_pool *p,
                               const struct resources *need)
 {
     struct cuts ret = {.v = ARENA_NEW_N(s->a, struct cut, s->n_claims)};
-    uint32_t words = catalog_words(p->tm.catalog);
     ret.used = resources_add(s->a, &p->in_use, need, 1);
     for (uint32_t i = 0; i < s->n_claims; i++) {
         struct sched_open *c = s->claims[i];
         if (c->pool == p) {
             struct cut *cut = &ret.v[ret.n++];
             cut->claim = c;
-            cut->types = arena_memdup(s->a, c->types, words * sizeof(*c->types));
+            cut->types = c->types;
             cut->reserve = *reserve_of(s, c);
             ret.used = resources_add(s->a, &ret.used, &cut->reserve, 1);
         }
@@ -213,8 +213,7 @@ static bool hopeless(struct sched *s, const struct sched_pool *p, const struct r
         for (uint32_t i = 0; i < s->n_claims && !over; i++) {
             struct sched_open *c = s->claims[i];
             if (c->pool == p) {
-                (void)reserve_of(s, c);
-                over = __builtin_add_overflow(used, c->least[r], &used);
+                over = __builtin_add_overflow(used, least_of(s, c)[r], &used);
             }
         }
         if (over || used > limits[r]) {
@@ -248,9 +247,10 @@ static bool cut_top(struct sched *s, struct cuts *cuts, struct cut *cut,
         sched_values_short(s, p, &cut->claim->reqs, left, cut->claim->offer) != NULL) {
         return false;
     }
-    memcpy(cut->types, left, words * sizeof(*left));
+    cut->types = arena_memdup(s->a, left, words * sizeof(*left));
     cuts->used = resources_add(s->a, &cuts->used, &cut->reserve, -1);
-    cut->reserve = largest(s, c, left);
+    cut->reserve = largest(s, p, left);
+    cut->changed = true;
     cuts->used = resources_add(s->a, &cuts->used, &cut->reserve, 1);
     return true;
 }
@@ -304,8 +304,10 @@ static bool make_room_for(struct sched *s, struct sched_pool *p, const struct re
     }
     for (uint32_t i = 0; i < cuts.n; i++) {
         struct sched_open *c = cuts.v[i].claim;
-        memcpy(c->types, cuts.v[i].types, catalog_words(p->tm.catalog) * sizeof(*c->types));
-        sched_limit_touch(c);
+        if (cuts.v[i].changed) {
+            memcpy(c->types, cuts.v[i].types, catalog_words(p->tm.catalog) * sizeof(*c->types));
+            sched_limit_touch(c);
+        }
     }
     return true;
 }
@@ -346,7 +348,7 @@ static bool least_need(struct sched *s, const struct sched_pool *p, const struct
     for (uint32_t i = 0; i < n; i++) {
         bits_set(types, ranked[i]);
         if (sched_values_ok(s, p, &t->reqs, types, t->offer)) {
-            *ret = largest(s, p->tm.catalog, types);
+            *ret = largest(s, p, types);
             return true;
         }
     }

@@ -113,9 +113,8 @@ static void narrow_ports(const struct template *tm, const struct pod_class *cls,
     }
 }
 
-/* Types that hold the pods and the DaemonSets of their group. */
-static void narrow_fit(struct sched *s, const struct template *tm, const struct resources *requests,
-                       uint64_t *types)
+void sched_fit_types(struct sched *s, const struct template *tm, const struct resources *requests,
+                     uint64_t *types)
 {
     uint32_t words = catalog_words(tm->catalog);
     uint64_t ret[CATALOG_WORDS_MAX] = {0};
@@ -185,7 +184,7 @@ static enum sched_step try_room(struct sched *s, const struct sched_open *c,
         !keep(t->types, left, words)) {
         return STEP_PORTS;
     }
-    narrow_fit(s, tm, &t->requests, left);
+    sched_fit_types(s, tm, &t->requests, left);
     sched_trace_note(s, REASON_Resources, left, words);
     return keep(t->types, left, words) ? STEP_TAKEN : STEP_FIT;
 }

@@ -711,24 +711,40 @@ void sched_topo_shift(struct sched *s, struct topo_group *g, uint32_t at, int de
     g->stamp++;
 }
 
+static void grow_hosts(struct sched *s, struct topo_group *g, uint32_t host)
+{
+    if (host < g->cap_hosts) {
+        return;
+    }
+    uint32_t cap = g->cap_hosts ? g->cap_hosts * 2 : 64;
+    while (host >= cap) {
+        cap *= 2;
+    }
+    uint32_t *hosts = ARENA_NEW_N(s->keep, uint32_t, cap);
+    if (g->cap_hosts > 0) {
+        memcpy(hosts, g->hosts, g->cap_hosts * sizeof(*hosts));
+    }
+    g->hosts = hosts;
+    g->cap_hosts = cap;
+}
+
 void sched_topo_bump_host(struct sched *s, struct topo_group *g, uint32_t host)
 {
     if (s->whatif != NULL) {
         whatif_note_count(s, g, host, 1);
     }
-    if (host >= g->cap_hosts) {
-        uint32_t cap = g->cap_hosts ? g->cap_hosts * 2 : 64;
-        while (host >= cap) {
-            cap *= 2;
-        }
-        uint32_t *hosts = ARENA_NEW_N(s->keep, uint32_t, cap);
-        if (g->cap_hosts > 0) {
-            memcpy(hosts, g->hosts, g->cap_hosts * sizeof(*hosts));
-        }
-        g->hosts = hosts;
-        g->cap_hosts = cap;
-    }
+    grow_hosts(s, g, host);
     counted(g, ++g->hosts[host]);
+}
+
+/* Pods that a spread does not include are counted nowhere. */
+void sched_topo_move_host(struct sched *s, struct topo_group *g, uint32_t from, uint32_t to)
+{
+    if (from < g->cap_hosts && g->hosts[from] > 0) {
+        grow_hosts(s, g, to);
+        g->hosts[from]--;
+        g->hosts[to]++;
+    }
 }
 
 static bool wants_labels(struct sched *s, const struct pod_class *c, const struct reqset *labels)

@@ -69,6 +69,7 @@ struct topo_group {
     uint64_t total;  /* pods counted in any domain */
     uint64_t opened; /* domains that went from none to one */
     uint64_t stamp;  /* changes with every count */
+    uint32_t number; /* among those about hosts that the improver has met, plus 1 */
     uint32_t wanted; /* pods to be placed that have the rule; as a preference only with Respect */
 };
 
@@ -138,6 +139,8 @@ bool sched_topo_in_force(const struct topo_use *u, const struct topo_level *l);
 void sched_topo_add_domain(struct sched *s, struct topo_group *g, sym value);
 void sched_topo_bump(struct sched *s, struct topo_group *g, sym value);
 void sched_topo_bump_host(struct sched *s, struct topo_group *g, uint32_t host);
+/* A pod that was counted on one host is on the other. */
+void sched_topo_move_host(struct sched *s, struct topo_group *g, uint32_t from, uint32_t to);
 /* Counts one more pod on the node; host SCHED_NO_CLAIM if it takes no more. */
 void sched_topo_count_on(struct sched *s, struct topo_group *g, const struct snapshot_node *n,
                          uint32_t host);
@@ -158,6 +161,9 @@ const struct topo_use *sched_topo_node(struct sched *s, const struct topo_class 
 const struct topo_use *sched_topo_host(struct sched *s, const struct topo_class *k,
                                        const struct topo_level *l, uint32_t host,
                                        const struct sched_pool *p);
+/* One of these rules. */
+bool sched_topo_host_ok(struct sched *s, const struct topo_class *k, const struct topo_use *u,
+                        uint32_t host, const struct sched_pool *p);
 /* Values of the key that a node of the claim may come to have, by string; only what is in stock. */
 uint32_t sched_topo_values(struct sched *s, const struct sched_pool *p, const struct reqset *reqs,
                            const uint64_t *types, struct offer_mask offer, sym key, sym *ret);

@@ -7,25 +7,18 @@
 /* ---- one run --------------------------------------------------------------------------------- */
 
 static const struct sched_result *decide(struct arena *a, const struct bench_world *b,
-                                         enum preference_policy policy, struct snapshot *snap)
+                                         enum preference_policy policy, bool baseline,
+                                         struct snapshot *snap)
 {
     struct sched_options o;
     sched_options_default(&o);
     o.preference = policy;
+    o.placement = baseline ? PLACEMENT_BASELINE : PLACEMENT_COMPATIBLE;
     bench_snapshot(a, b, snap);
     struct sched *s = sched_begin(a, snap, &o);
     while (!sched_step(s, UINT64_MAX)) {
     }
     return sched_result(s);
-}
-
-static int64_t price_of(const struct sched_result *res)
-{
-    int64_t sum = 0;
-    for (uint32_t i = 0; i < res->n_claims; i++) {
-        sum += res->claims[i].price_pusd_h;
-    }
-    return sum;
 }
 
 static int64_t bound_of(struct arena *a, const struct snapshot *snap,
@@ -109,8 +102,13 @@ static json_t *report_of(const struct bench_input *in, const struct bench_world 
     json_object_set_new(o, "claims", json_integer(res->n_claims));
     json_object_set_new(o, "unschedulable", json_integer(res->n_refused));
     json_object_set_new(o, "workUnits", json_integer((json_int_t)res->work_units));
-    json_object_set_new(o, "baselinePricePerHour", bench_price(price_of(res)));
+    json_object_set_new(o, "baselinePricePerHour", bench_price(res->baseline_pusd_h));
     json_object_set_new(o, "lowerBoundPerHour", bench_price(bound));
+    if (!in->baseline) {
+        json_object_set_new(o, "tightPricePerHour", bench_price(res->tight_pusd_h));
+        json_object_set_new(o, "pricePerHour", bench_price(res->price_pusd_h));
+        json_object_set_new(o, "strandedPods", json_integer(res->n_stranded));
+    }
     return o;
 }
 
@@ -129,7 +127,7 @@ static json_t *runs(const struct bench_input *in, struct bench_world *b, struct 
         struct snapshot snap;
         arena_init(&mem, 1 << 20, SIZE_MAX);
         double start = bench_now_ms(), cpu = bench_cpu_ms();
-        const struct sched_result *res = decide(&mem, b, policy, &snap);
+        const struct sched_result *res = decide(&mem, b, policy, in->baseline, &snap);
         ms[i] = bench_now_ms() - start;
         cpu_ms[i] = bench_cpu_ms() - cpu;
         bool last = i + 1 == in->repeat;
@@ -197,7 +195,6 @@ static void peer_args(const struct bench_input *in, const char **argv)
 
 int bench_schedule(int argc, char **argv)
 {
-    bool baseline = false;
     enum preference_policy policy;
     struct bench_suite s = {.list = "schedule",
                             .fn = measure,
@@ -209,16 +206,16 @@ int bench_schedule(int argc, char **argv)
         {.name = "--nodepool", .kind = ARG_FILES, .to = in->pools, .n = &in->n_pools},
         {.name = "--pods", .kind = ARG_FILES, .to = in->pods, .n = &in->n_pods},
         {.name = "--preference-policy", .kind = ARG_TEXT, .to = &in->policy},
-        {.name = "--baseline", .kind = ARG_FLAG, .to = &baseline},
+        {.name = "--baseline", .kind = ARG_FLAG, .to = &in->baseline},
     };
     int rc = bench_options(&s, argc, argv, args, ARRAY_LEN(args));
     if (rc != 0) {
         return rc;
     }
-    if (!baseline || !bench_policy(in->policy, &policy) || (in->n_pods > 0 && in->n_pools == 0) ||
+    if (!bench_policy(in->policy, &policy) || (in->n_pods > 0 && in->n_pools == 0) ||
         (s.peer && (in->n_pods > 1 || in->n_pools > 1))) {
-        fprintf(stderr, "karp-bench: schedule wants --baseline, a policy there is, pools for pods, "
-                        "and for a peer one file of each (karp-bench --help)\n");
+        fprintf(stderr, "karp-bench: schedule wants a policy there is, pools for pods, and for a "
+                        "peer one file of each (karp-bench --help)\n");
         return 2;
     }
     return in->n_pods > 0 ? bench_alone(&s, in->pods[0]) : bench_suite(&s);

@@ -13,6 +13,8 @@ static const char help[] =
     "  karp-bench schedule --baseline --types FILE --nodepool FILE... --pods FILE... [--plan "
     "FILE]\n"
     "      An input of one's own; --plan writes the placement as JSON.\n"
+    "      Without --baseline new capacity is made cheaper afterwards; -o json tells what the\n"
+    "      cheaper plan costs, and how many pods kube-scheduler would strand in the cheapest.\n"
     "  karp-bench consolidate [--only GLOB]\n"
     "  karp-bench consolidate --types FILE --input FILE [--plan FILE]\n"
     "      Clusters: what one plan saves, the most that can be saved at all, upstream's first\n"

@@ -1,0 +1,143 @@
+/*
+ * improve_int.h - what the files of the improver share; nobody else includes it.
+ *
+ *   improve.c        from the claims of a pass to bins and back; whose turn is next
+ *   improve_menu.c   types by price, and which is the cheapest that holds so much
+ *   improve_host.c   rules between pods of one host
+ *   improve_search.c which pods go where
+ *   improve_safe.c   what kube-scheduler will make of it
+ *
+ * A kind is a class taken one way; pods of a kind are alike but for their turn. A bin is a claim as
+ * it would be. A bay is a set of claims that differ in nothing but their pods: a pod of one can go
+ * to another unless room or a rule about hosts is against it, and nothing else changes by that.
+ */
+#ifndef KARP_CORE_IMPROVE_INT_H
+#define KARP_CORE_IMPROVE_INT_H
+
+#include "improve.h"
+#include "sched_int.h"
+
+#define IMPROVE_NONE UINT32_MAX
+/* Looks at a pair of pods, or the like, that are one unit. */
+#define IMPROVE_LOOKS_PER_UNIT 512u
+
+struct improve_kind {
+    struct sched_class *k;
+    const struct sched_ask *ask;
+    uint32_t way, next; /* the next kind of the class */
+    int64_t need[RES_FIXED];
+    bool fixed; /* stays where it is */
+    bool hosts; /* rules about hosts concern it */
+    bool zonal; /* hard rules about other places do */
+    /* Rules about hosts by number: bits of the first 64, or they must be looked for. */
+    uint64_t owns, counts;
+};
+
+/* Pods of one kind in one bin, by turn. */
+struct improve_lot {
+    uint32_t kind, n, cap;
+    uint32_t *pods;
+};
+
+struct improve_bin {
+    struct sched_open *c;
+    uint32_t bay;
+    uint32_t rank; /* of its type on the bay's menu; IMPROVE_NONE: empty */
+    int64_t used[RES_FIXED];
+    int64_t size[RES_FIXED]; /* what its type must hold: no less than used */
+    int64_t most[RES_FIXED]; /* capacity that its type may have, where the pool has limits */
+    struct improve_lot *lots;
+    uint32_t n_lots, cap_lots;
+    bool changed;
+};
+
+/* Types by price, without those that another one beats in everything. */
+struct improve_menu {
+    uint32_t n;
+    uint32_t *types;
+    int64_t *price;
+    int64_t (*room)[RES_FIXED]; /* for pods, per dimension */
+};
+
+struct improve_bay {
+    struct sched_pool *pool;
+    const struct sched_open *like; /* one of them */
+    uint64_t *bits;                /* types that they may have */
+    struct improve_menu menu;
+    uint32_t *bins;
+    uint32_t n_bins, cap_bins, n_pods;
+    uint64_t budget; /* looks left */
+};
+
+struct improve {
+    struct sched *s;
+    uint32_t n_dims; /* resources that pods ask for */
+    enum resource dims[RES_FIXED];
+    struct improve_kind *kinds;
+    uint32_t n_kinds, cap_kinds;
+    uint32_t *kind_of_class; /* the first one's number plus 1 */
+    struct improve_bin *bins;
+    uint32_t n_bins;
+    struct improve_bay *bays;
+    uint32_t n_bays, cap_bays;
+    uint32_t *slots; /* bays by hash, number plus 1 */
+    uint32_t n_slots;
+    uint64_t looks;
+    /* where the search is */
+    uint32_t at, bay, bin, way;
+    bool found, found_any;
+    uint32_t stage;
+    int64_t baseline_pusd_h, tight_pusd_h, safe_pusd_h; /* of the bins */
+    uint32_t n_groups;                                  /* rules about hosts */
+    uint32_t stranded; /* pods of the tight plan that found no node */
+    struct improve_safe *safe;
+};
+
+/* ---- improve_menu.c -------------------------------------------------------------------------- */
+
+void improve_menu_make(struct improve *m, struct improve_bay *bay);
+/* The cheapest that holds so much, within `most` if that is not NULL; IMPROVE_NONE if none. */
+uint32_t improve_menu_find(struct improve *m, const struct improve_bay *bay, const int64_t *used,
+                           const int64_t *most);
+bool improve_menu_allows(const struct improve *m, const struct improve_bay *bay, uint32_t rank,
+                         const int64_t *most);
+static inline int64_t improve_price(const struct improve_bay *bay, uint32_t rank)
+{
+    return rank == IMPROVE_NONE ? 0 : bay->menu.price[rank];
+}
+
+/* ---- improve_host.c -------------------------------------------------------------------------- */
+
+/* Finds out whether rules about hosts concern the kind, and whether they tie it down. */
+void improve_host_kind(struct improve *m, struct improve_kind *k);
+/* May the pod go to the bin once `out` (IMPROVE_NONE: nobody) of kind out_kind has left it? */
+bool improve_host_ok(struct improve *m, const struct improve_bin *b, uint32_t kind, uint32_t pod,
+                     uint32_t out_kind, uint32_t out);
+bool improve_host_counted(const struct improve_kind *k, const struct topo_group *g);
+/* Counts follow a pod that moves. */
+void improve_host_moved(struct improve *m, uint32_t kind, const struct sched_open *from,
+                        const struct sched_open *to);
+
+/* ---- improve.c ------------------------------------------------------------------------------- */
+
+const int64_t *improve_most(const struct improve_bay *bay, const struct improve_bin *b);
+void improve_move(struct improve *m, struct improve_bin *from, struct improve_bin *to,
+                  uint32_t kind, uint32_t pod);
+/* The type follows what is in the bin. */
+void improve_rerank(struct improve *m, struct improve_bin *b);
+
+int64_t improve_total(const struct improve *m); /* price of all bins */
+
+/* ---- improve_safe.c -------------------------------------------------------------------------- */
+
+struct improve_safe *improve_safe_begin(struct improve *m);
+/* True at the end. */
+bool improve_safe_step(struct improve *m, struct improve_safe *r);
+
+/* ---- improve_search.c ------------------------------------------------------------------------ */
+
+#define IMPROVE_WAYS 4u
+/* Makes the bin cheaper if it can, the given way; true if it did. */
+bool improve_one(struct improve *m, struct improve_bay *bay, struct improve_bin *b, uint32_t way);
+
+#endif
