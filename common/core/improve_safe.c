@@ -329,12 +329,12 @@ static void grow_one(struct improve *m, struct improve_safe *r, const struct arr
     }
     b->rank = best_rank;
     b->changed = r->grown = true;
-    r->open[r->n_open++] = best;
-    for (uint32_t i = 0; i + 1 < r->n_open; i++) {
-        if (r->open[i] == best) {
-            r->n_open--;
-            break;
-        }
+    uint32_t at = 0;
+    while (at < r->n_open && r->open[at] != best) {
+        at++;
+    }
+    if (at == r->n_open) {
+        r->open[r->n_open++] = best;
     }
     bind(m, r, p, best);
 }
