@@ -70,7 +70,7 @@ START_TEST(spread)
     const struct agent_options o = {.expiration_budgeted = true};
     int64_t seen[20];
     for (int i = 0; i < 20; i++) {
-        char uid[40];
+        char uid[64];
         snprintf(uid, sizeof(uid), "00000000-0000-4000-8000-0000000000%02d", i);
         const struct nodeclaim nc = {.m = {.uid = uid}, .expire_after_ns = 100 * H};
         seen[i] = expiration_of(&o, NULL, &nc).replace_ns;
