@@ -9,7 +9,6 @@
 
 #define HEADER 44
 #define DAY_S 86400
-#define NS_PER_DAY (24 * NS_PER_H)
 #define OFFSET_MAX_S (26 * 3600) /* RFC 8536: -25 h to +26 h */
 #define WALL_MAX_S (INT64_MAX / NS_PER_S - 2 * DAY_S)
 
@@ -141,10 +140,9 @@ static int64_t rule_moment(const struct rule_day *r, int64_t year)
     int64_t day;
     bool leap = timefmt_month_days(year, 2) == 29;
     if (r->kind == 'M') {
-        struct timefmt_civil t;
         day = timefmt_days(year, r->month, 1);
-        timefmt_split(day * NS_PER_DAY, &t);
-        day += (r->day - t.weekday + 7) % 7 + 7 * (r->week - 1);
+        int64_t weekday = ((day + 4) % 7 + 7) % 7; /* 1970 began on a Thursday */
+        day += (r->day - weekday + 7) % 7 + 7 * (r->week - 1);
         int64_t end = timefmt_days(year, r->month, timefmt_month_days(year, r->month));
         day -= day > end ? 7 : 0;
     } else if (r->kind == 'J') {
