@@ -511,7 +511,9 @@ bool sched_put(struct sched *s, const struct snapshot_pool *pool, uint32_t pod, 
 bool sched_place_all(struct sched *s, const uint32_t *pods, uint32_t n)
 {
     uint32_t refused = s->result.n_refused;
-    memcpy(s->queue, pods, n * sizeof(*pods));
+    for (uint32_t i = 0; i < n; i++) {
+        s->queue[i] = pods[i];
+    }
     s->n_queue = n;
     s->n_again = s->at = s->leg = s->pos = 0;
     s->pod = n > 0 ? pods[0] : 0;

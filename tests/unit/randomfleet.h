@@ -122,7 +122,7 @@ static inline void put_fleet(struct draw *d)
         struct buf keep = d->text;
         d->text = pods;
         int cpu = s->cpu, mem = s->mem;
-        char name[16];
+        char name[32];
         (void)snprintf(name, sizeof(name), "node-%02d", i);
         for (uint32_t k = 0, want = rnd(d, 9); k < want; k++) {
             int app = (int)rnd(d, APPS);
