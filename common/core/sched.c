@@ -511,8 +511,8 @@ bool sched_put(struct sched *s, const struct snapshot_pool *pool, uint32_t pod, 
 bool sched_place_all(struct sched *s, const uint32_t *pods, uint32_t n)
 {
     uint32_t refused = s->result.n_refused;
-    for (uint32_t i = 0; i < n; i++) {
-        s->queue[i] = pods[i];
+    if (n > 0) {
+        memcpy(s->queue, pods, n * sizeof(*pods));
     }
     s->n_queue = n;
     s->n_again = s->at = s->leg = s->pos = 0;

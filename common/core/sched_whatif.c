@@ -224,9 +224,7 @@ void whatif_undo(struct sched *s, const struct whatif_mark *m)
     if (m->n_claims > 0) {
         memcpy(s->order, m->order_was, m->n_claims * sizeof(*s->order));
     }
-    for (uint32_t i = 0; i < s->n_pools; i++) {
-        s->pools[i] = m->pools_was[i];
-    }
+    memcpy(s->pools, m->pools_was, s->n_pools * sizeof(*s->pools));
     arena_rewind(&w->work, m->mem);
     for (uint32_t i = 0; i < m->n_claims; i++) {
         uint64_t *types = s->claims[i]->types;
