@@ -96,6 +96,24 @@ static int64_t worst_price(const struct step_in *in)
     return ret;
 }
 
+static void own_resources(struct arena *a, struct resources *r)
+{
+    r->ext = arena_memdup(a, r->ext, r->n_ext * sizeof(*r->ext));
+}
+
+/* The claim outlives the picture that it was found on. */
+static void own_claim(struct arena *a, struct sched_claim *claim, const struct sched_open *o)
+{
+    struct req *v = arena_memdup(a, claim->reqs.v, claim->reqs.n * sizeof(*v));
+    for (uint32_t i = 0; i < claim->reqs.n; i++) {
+        v[i].values = arena_memdup(a, v[i].values, v[i].n * sizeof(*v[i].values));
+    }
+    claim->reqs.v = v;
+    claim->pods = arena_memdup(a, o->pods, o->n_pods * sizeof(*o->pods));
+    own_resources(a, &claim->requests);
+    own_resources(a, &claim->daemon_overhead);
+}
+
 static void put_in(struct consolidate *c, struct found *f, const uint32_t *order, uint32_t cut)
 {
     struct sched *s = c->s;
@@ -108,7 +126,7 @@ static void put_in(struct consolidate *c, struct found *f, const uint32_t *order
         struct sched_open *o = s->claims[order[i]];
         in->pool = o->pool->in;
         sched_final(s, o, &in->claim);
-        in->claim.pods = arena_memdup(c->a, o->pods, o->n_pods * sizeof(*o->pods));
+        own_claim(c->a, &in->claim, o);
         in->price_pusd_h = in->claim.price_pusd_h;
         in->worst_pusd_h = worst_price(in);
         for (uint32_t t = 0; t < in->claim.n_types; t++) {
