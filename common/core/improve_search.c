@@ -10,6 +10,7 @@
 #define DEPTH 4u     /* cheaper types that are aimed at */
 #define FAR_DEPTH 6u /* for several pods: half as dear, and half again … */
 #define MOVES_MAX 64u
+#define PARTNERS_MAX 96u /* bins that one is compared with: those after it */
 
 /* What it takes to bring the bin down to a type. */
 struct aim {
@@ -143,7 +144,7 @@ static bool grown(struct improve *m, const struct aim *a, const struct improve_b
 static bool aim_at(struct improve *m, struct aim *a, bool grow)
 {
     take_aim(m, a);
-    for (uint32_t n = 1; n < a->bay->n_bins; n++) {
+    for (uint32_t n = 1; n < a->bay->n_bins && n <= PARTNERS_MAX; n++) {
         uint32_t at = a->self + n;
         at -= at >= a->bay->n_bins ? a->bay->n_bins : 0;
         struct improve_bin *b = &m->bins[a->bay->bins[at]];
@@ -157,7 +158,7 @@ static bool aim_at(struct improve *m, struct aim *a, bool grow)
             return true;
         }
     }
-    m->looks += a->bay->n_bins / 2;
+    m->looks += PARTNERS_MAX / 2;
     return false;
 }
 
@@ -206,7 +207,7 @@ static bool room_for(const struct improve *m, const struct improve_bay *bay,
 static struct improve_bin *taker(struct improve *m, const struct aim *a, uint32_t kind,
                                  uint32_t pod)
 {
-    for (uint32_t n = 1; n < a->bay->n_bins; n++) {
+    for (uint32_t n = 1; n < a->bay->n_bins && n <= PARTNERS_MAX; n++) {
         uint32_t at = a->self + n;
         at -= at >= a->bay->n_bins ? a->bay->n_bins : 0;
         struct improve_bin *b = &m->bins[a->bay->bins[at]];
@@ -216,7 +217,7 @@ static struct improve_bin *taker(struct improve *m, const struct aim *a, uint32_
             return b;
         }
     }
-    m->looks += a->bay->n_bins / 2;
+    m->looks += PARTNERS_MAX / 2;
     return NULL;
 }
 
@@ -282,7 +283,7 @@ static bool swap_nearer(struct improve *m, const struct aim *a, const struct par
 
 static bool swap_one(struct improve *m, const struct aim *a, struct moved *ret)
 {
-    for (uint32_t n = 1; n < a->bay->n_bins; n++) {
+    for (uint32_t n = 1; n < a->bay->n_bins && n <= PARTNERS_MAX; n++) {
         uint32_t at = a->self + n;
         at -= at >= a->bay->n_bins ? a->bay->n_bins : 0;
         struct partner p = {.b = &m->bins[a->bay->bins[at]]};
