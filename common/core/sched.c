@@ -12,8 +12,7 @@
 
 void sched_options_default(struct sched_options *o)
 {
-    *o = (struct sched_options){.placement = PLACEMENT_COMPATIBLE,
-                                .preference = PREFERENCE_RESPECT,
+    *o = (struct sched_options){.preference = PREFERENCE_RESPECT,
                                 .min_values = MIN_VALUES_STRICT,
                                 .max_types = 600,
                                 .record_reasons = true};

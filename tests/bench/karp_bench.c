@@ -1,7 +1,7 @@
 /*
  * karp_bench.c - the decision core by itself, timed on inputs from files.
  *
- *   karp-bench schedule --types FILE --nodepool FILE... --pods FILE... --baseline
+ *   karp-bench schedule --types FILE --nodepool FILE... --pods FILE... [--baseline]
  *                       [--preference-policy P] [--repeat N] [--plan FILE] -o json
  *
  * Files are JSON or YAML, gzip too: types as kubectl karp --catalog takes them, NodePools, pods (a
@@ -9,7 +9,8 @@
  * decision; the median of all runs is told. peakRssBytes is how far the resident size rose during
  * the runs, above what decoded input needs.
  *
- * --baseline is the placement that is compatible with Karpenter's, and what there is to be timed.
+ * --baseline times the placement that is compatible with Karpenter's; without it that is made
+ * cheaper too (improve.h), and --plan writes the safe plan.
  */
 #include "cmd/gather.h"
 #include "cmd/input.h"
@@ -51,12 +52,13 @@ struct report {
 
 static int usage(const char *what)
 {
-    fprintf(stderr,
-            "karp-bench: %s\n"
-            "usage: karp-bench schedule --types FILE --nodepool FILE... --pods FILE... --baseline\n"
-            "       [--preference-policy Respect|Ignore|Reasonable] [--repeat N] [--plan FILE] "
-            "-o json\n",
-            what);
+    fprintf(
+        stderr,
+        "karp-bench: %s\n"
+        "usage: karp-bench schedule --types FILE --nodepool FILE... --pods FILE... [--baseline]\n"
+        "       [--preference-policy Respect|Ignore|Reasonable] [--repeat N] [--plan FILE] "
+        "-o json\n",
+        what);
     return 2;
 }
 
