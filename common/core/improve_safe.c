@@ -305,6 +305,17 @@ static uint32_t best_bin(struct improve *m, struct improve_safe *r, const struct
     return best;
 }
 
+/* Has room again, or still. */
+static void reopen(struct improve_safe *r, uint32_t bin)
+{
+    for (uint32_t i = 0; i < r->n_open; i++) {
+        if (r->open[i] == bin) {
+            return;
+        }
+    }
+    r->open[r->n_open++] = bin;
+}
+
 /* The pod has found no node: one gets larger, where that costs least. */
 static void grow_one(struct improve *m, struct improve_safe *r, const struct arrival *p)
 {
@@ -342,13 +353,7 @@ static void grow_one(struct improve *m, struct improve_safe *r, const struct arr
     b->rank = best_rank;
     find_scale(m, r, best);
     b->changed = r->grown = true;
-    r->open[r->n_open++] = best;
-    for (uint32_t i = 0; i + 1 < r->n_open; i++) {
-        if (r->open[i] == best) {
-            r->n_open--;
-            break;
-        }
-    }
+    reopen(r, best);
     bind(m, r, p, best);
 }
 
