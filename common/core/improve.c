@@ -2,8 +2,8 @@
 #include "improve_int.h"
 
 #define CLAIMS_PER_STEP 64u
-#define LOOKS_PER_POD 1500u
-#define LOOKS_AT_LEAST 200000u
+#define LOOKS_PER_POD 600u
+#define LOOKS_AT_LEAST 100000u
 
 enum { STAGE_LOAD, STAGE_SEARCH, STAGE_REPLAY, STAGE_WRITE };
 

@@ -10,9 +10,11 @@
  */
 #include "improve_int.h"
 
-#define ROUNDS_MAX 4u
+#define ROUNDS_MAX 3u
+#define SCALE_BITS 20
+#define MEMORY_BITS 20
 #define PODS_PER_STEP 64u
-#define SAMPLE 32u /* nodes that fit and are compared */
+#define SAMPLE 20u /* nodes that fit and are compared */
 
 struct arrival {
     uint32_t pod, kind, bin;
@@ -21,9 +23,10 @@ struct arrival {
 struct improve_safe {
     struct arrival *pods;
     uint32_t n_pods;
-    int64_t *left;     /* room per bin and dimension */
-    uint32_t **counts; /* per bin and rule about hosts; NULL: no pod yet that any concerns */
-    uint32_t *open;    /* bins that have room for the smallest pod */
+    int64_t *left;       /* room per bin and dimension */
+    uint32_t **counts;   /* per bin and rule about hosts; NULL: no pod yet that any concerns */
+    int64_t (*scale)[2]; /* per bin: of cpu and memory */
+    uint32_t *open;      /* bins that have room for the smallest pod */
     uint32_t n_open, start;
     int64_t least[RES_FIXED];
     uint8_t *accepts; /* kind × bay: 0 not known, 1 no, 2 yes */
@@ -83,6 +86,7 @@ struct improve_safe *improve_safe_begin(struct improve *m)
     struct improve_safe *r = ARENA_NEW(a, struct improve_safe);
     line_up(m, r);
     r->left = ARENA_NEW_N(a, int64_t, (size_t)m->n_bins * m->n_dims);
+    r->scale = arena_alloc_n(a, m->n_bins, sizeof(*r->scale));
     r->counts = ARENA_NEW_N(a, uint32_t *, m->n_bins);
     r->open = ARENA_NEW_N(a, uint32_t, m->n_bins);
     r->accepts = ARENA_NEW_N(a, uint8_t, (size_t)m->n_kinds * m->n_bays);
@@ -120,6 +124,15 @@ static int64_t used_of(const struct improve *m, const struct improve_safe *r, ui
     return room_of(m, bin)[d] - left_of(m, r, bin)[d];
 }
 
+/* So that a score needs no division; memory in MiB. */
+static void find_scale(const struct improve *m, struct improve_safe *r, uint32_t bin)
+{
+    int64_t cpu = r->cpu < 0 ? 0 : room_of(m, bin)[r->cpu];
+    int64_t memory = r->memory < 0 ? 0 : room_of(m, bin)[r->memory] >> MEMORY_BITS;
+    r->scale[bin][0] = cpu > 0 ? (INT64_C(10000) << SCALE_BITS) / cpu : 0;
+    r->scale[bin][1] = memory > 0 ? (INT64_C(10000) << SCALE_BITS) / memory : 0;
+}
+
 static void begin_round(struct improve *m, struct improve_safe *r)
 {
     r->n_open = r->start = 0;
@@ -130,6 +143,7 @@ static void begin_round(struct improve *m, struct improve_safe *r)
         }
         if (m->bins[i].rank != IMPROVE_NONE) {
             memcpy(left_of(m, r, i), room_of(m, i), m->n_dims * sizeof(*r->left));
+            find_scale(m, r, i);
             r->open[r->n_open++] = i;
         }
     }
@@ -224,18 +238,16 @@ static bool has_room(const struct improve *m, const int64_t *left, const int64_t
 
 /* ---- scores ---------------------------------------------------------------------------------- */
 
+/* Of the bin's room, in ten thousandths. */
 static int64_t parts(const struct improve *m, const struct improve_safe *r, uint32_t bin, int d,
                      const int64_t *need)
 {
-    if (d < 0 || room_of(m, bin)[d] <= 0) {
+    if (d < 0) {
         return 0;
     }
-    int64_t room = room_of(m, bin)[d], now = used_of(m, r, bin, (uint32_t)d) + need[d];
-    while (room >> 48 != 0) {
-        room >>= 8;
-        now >>= 8;
-    }
-    return now * 10000 / room;
+    bool memory = d == r->memory;
+    int64_t now = used_of(m, r, bin, (uint32_t)d) + need[d];
+    return ((memory ? now >> MEMORY_BITS : now) * r->scale[bin][memory]) >> SCALE_BITS;
 }
 
 static int64_t score(const struct improve *m, const struct improve_safe *r, uint32_t bin,
@@ -293,6 +305,17 @@ static uint32_t best_bin(struct improve *m, struct improve_safe *r, const struct
     return best;
 }
 
+/* Has room again, or still. */
+static void reopen(struct improve_safe *r, uint32_t bin)
+{
+    for (uint32_t i = 0; i < r->n_open; i++) {
+        if (r->open[i] == bin) {
+            return;
+        }
+    }
+    r->open[r->n_open++] = bin;
+}
+
 /* The pod has found no node: one gets larger, where that costs least. */
 static void grow_one(struct improve *m, struct improve_safe *r, const struct arrival *p)
 {
@@ -328,14 +351,9 @@ static void grow_one(struct improve *m, struct improve_safe *r, const struct arr
         left_of(m, r, best)[d] = m->bays[b->bay].menu.room[best_rank][d] - used;
     }
     b->rank = best_rank;
+    find_scale(m, r, best);
     b->changed = r->grown = true;
-    uint32_t at = 0;
-    while (at < r->n_open && r->open[at] != best) {
-        at++;
-    }
-    if (at == r->n_open) {
-        r->open[r->n_open++] = best;
-    }
+    reopen(r, best);
     bind(m, r, p, best);
 }
 

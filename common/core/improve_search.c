@@ -10,6 +10,7 @@
 #define DEPTH 4u     /* cheaper types that are aimed at */
 #define FAR_DEPTH 6u /* for several pods: half as dear, and half again … */
 #define MOVES_MAX 64u
+#define PARTNERS_MAX 128u /* other bins that one is compared with */
 
 /* What it takes to bring the bin down to a type. */
 struct aim {
@@ -35,6 +36,15 @@ struct partner {
     struct improve_bin *b;
     int64_t slack[RES_FIXED];
 };
+
+/* The n-th other bin that one is compared with. Claims that were opened together are full of like
+ * pods, so it looks far and wide. */
+static uint32_t partner_at(const struct aim *a, uint32_t n)
+{
+    uint32_t bins = a->bay->n_bins, stride = bins > PARTNERS_MAX ? bins / PARTNERS_MAX : 1;
+    uint32_t at = a->self + n * stride;
+    return at >= bins ? at - bins : at;
+}
 
 static bool has_slack(const struct improve *m, const struct aim *a, struct improve_bin *b,
                       uint32_t rank, struct partner *p)
@@ -143,9 +153,8 @@ static bool grown(struct improve *m, const struct aim *a, const struct improve_b
 static bool aim_at(struct improve *m, struct aim *a, bool grow)
 {
     take_aim(m, a);
-    for (uint32_t n = 1; n < a->bay->n_bins; n++) {
-        uint32_t at = a->self + n;
-        at -= at >= a->bay->n_bins ? a->bay->n_bins : 0;
+    for (uint32_t n = 1; n < a->bay->n_bins && n <= PARTNERS_MAX; n++) {
+        uint32_t at = partner_at(a, n);
         struct improve_bin *b = &m->bins[a->bay->bins[at]];
         struct partner p;
         uint32_t rank = b->rank;
@@ -157,7 +166,7 @@ static bool aim_at(struct improve *m, struct aim *a, bool grow)
             return true;
         }
     }
-    m->looks += a->bay->n_bins / 2;
+    m->looks += PARTNERS_MAX / 2;
     return false;
 }
 
@@ -206,9 +215,8 @@ static bool room_for(const struct improve *m, const struct improve_bay *bay,
 static struct improve_bin *taker(struct improve *m, const struct aim *a, uint32_t kind,
                                  uint32_t pod)
 {
-    for (uint32_t n = 1; n < a->bay->n_bins; n++) {
-        uint32_t at = a->self + n;
-        at -= at >= a->bay->n_bins ? a->bay->n_bins : 0;
+    for (uint32_t n = 1; n < a->bay->n_bins && n <= PARTNERS_MAX; n++) {
+        uint32_t at = partner_at(a, n);
         struct improve_bin *b = &m->bins[a->bay->bins[at]];
         if (b->rank != IMPROVE_NONE && room_for(m, a->bay, b, m->kinds[kind].need) &&
             improve_host_ok(m, b, kind, pod, IMPROVE_NONE, IMPROVE_NONE)) {
@@ -216,7 +224,7 @@ static struct improve_bin *taker(struct improve *m, const struct aim *a, uint32_
             return b;
         }
     }
-    m->looks += a->bay->n_bins / 2;
+    m->looks += PARTNERS_MAX / 2;
     return NULL;
 }
 
@@ -282,9 +290,8 @@ static bool swap_nearer(struct improve *m, const struct aim *a, const struct par
 
 static bool swap_one(struct improve *m, const struct aim *a, struct moved *ret)
 {
-    for (uint32_t n = 1; n < a->bay->n_bins; n++) {
-        uint32_t at = a->self + n;
-        at -= at >= a->bay->n_bins ? a->bay->n_bins : 0;
+    for (uint32_t n = 1; n < a->bay->n_bins && n <= PARTNERS_MAX; n++) {
+        uint32_t at = partner_at(a, n);
         struct partner p = {.b = &m->bins[a->bay->bins[at]]};
         bool full = p.b->rank == IMPROVE_NONE;
         for (uint32_t d = 0; d < m->n_dims && !full; d++) {

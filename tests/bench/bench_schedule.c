@@ -212,9 +212,9 @@ int bench_schedule(int argc, char **argv)
     if (rc != 0) {
         return rc;
     }
-    if (!bench_policy(in->policy, &policy) || (in->n_pods > 0 && in->n_pools == 0) ||
+    if (!bench_policy(in->policy, &policy) || (in->n_pods > 0) != (in->n_pools > 0) ||
         (s.peer && (in->n_pods > 1 || in->n_pools > 1))) {
-        fprintf(stderr, "karp-bench: schedule wants a policy there is, pools for pods, and for a "
+        fprintf(stderr, "karp-bench: schedule wants a policy there is, pools with pods, and for a "
                         "peer one file of each (karp-bench --help)\n");
         return 2;
     }

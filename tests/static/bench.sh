@@ -69,7 +69,7 @@ head -c 900 "$tmp/one/pods.json.gz" >"$tmp/cut.gz"
 echo '{"items":[{"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"x"}}}]}}]}' >"$tmp/odd.json"
 for f in cut.gz odd.json none.json; do ends 1 schedule --baseline --types builtin --nodepool "$tmp/one/nodepools.json" --pods "$tmp/$f"; done
 ends 2 schedule --baseline --repeat 0
-ends 2 schedule
+ends 2 schedule --nodepool "$tmp/one/nodepools.json"
 ends 2 consolidate --input x
 ends 1 consolidate --types builtin --input "$tmp/cut.gz"
 ends 2 generate --pods 0 --out "$tmp/x"
