@@ -32,7 +32,8 @@
 
 static char *file_of(const char *text)
 {
-    char *path = xstrdup("/tmp/karp-scenario-XXXXXX");
+    char *path = xcalloc(1, 64);
+    unit_path(path, 64, "scenario");
     int fd = mkstemp(path);
     ck_assert_int_ge(fd, 0);
     ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
