@@ -280,6 +280,11 @@ bool agent_ended(const struct agent *a, struct err *ret_why)
     return a->rt.ended;
 }
 
+const struct store *agent_store(const struct agent *a)
+{
+    return a->rt.store;
+}
+
 static void on_released(void *arg)
 {
     struct agent *a = arg;

@@ -23,6 +23,7 @@
 
 struct agent;
 struct marker_port;
+struct store;
 
 struct agent_ports {
     const struct kube_port *kube;
@@ -51,6 +52,9 @@ bool agent_ended(const struct agent *a, struct err *ret_why);
 /* The orderly end: nothing is written from now on, the Lease is given back. agent_ended turns true
  * (ERR_CANCELLED) when that is answered; a caller that will not wait may free the agent at once. */
 void agent_stop(struct agent *a);
+
+/* What it knows of the cluster, for whoever compares that with the cluster (tests). Borrowed. */
+const struct store *agent_store(const struct agent *a);
 
 /* "/metrics", "/healthz", "/readyz": HTTP status; the body goes to out. */
 int agent_http(struct agent *a, const char *path, struct buf *out);

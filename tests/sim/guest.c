@@ -222,6 +222,11 @@ bool guest_up(const struct sim_guest *g)
     return g->agent != NULL;
 }
 
+const struct store *guest_store(const struct sim_guest *g)
+{
+    return agent_store(g->agent);
+}
+
 bool guest_leads(struct sim_guest *g)
 {
     static const char *const any[] = {NULL};

@@ -18,6 +18,7 @@
 struct sim_run;
 struct sim_guest;
 struct simec2_port;
+struct store;
 
 /* number from 0; flags NULL-terminated. ERR_INVALID if the agent refuses its flags. */
 struct sim_guest *guest_new(struct sim_run *r, int number, const char *const *flags,
@@ -31,7 +32,8 @@ void guest_crash(struct sim_guest *g, int64_t restart_ns);
  * answer, then everything at once. A later call can only make it longer. No-op while it is down. */
 void guest_freeze(struct sim_guest *g, int64_t for_ns);
 bool guest_up(const struct sim_guest *g);
-bool guest_leads(struct sim_guest *g); /* by its own account */
+const struct store *guest_store(const struct sim_guest *g); /* only while it is up */
+bool guest_leads(struct sim_guest *g);                      /* by its own account */
 /* Requests and watches open at the API server. */
 size_t guest_open(const struct sim_guest *g);
 const char *guest_name(const struct sim_guest *g); /* who it is in the API's log of calls */

@@ -10,6 +10,7 @@
 #include "kube/podspec.h"
 #include "run.h"
 #include "starved.h"
+#include "view.h"
 
 #define WATCHDOG_MAX 200000u
 #define AGENT_PREFIX "karp-agent-" /* guest.c's names */
@@ -28,6 +29,9 @@ struct sim_watchdog {
     bool claims_changed;
     size_t n_instances;
     int64_t ages_ns, starved_ns;
+    int64_t version,
+        old_version;    /* of the API server at the last look at ages, and the one before */
+    int64_t deleted_ns; /* the last time something went */
 };
 
 static void violation(struct sim_watchdog *w, const char *kind, const char *object,
@@ -381,6 +385,7 @@ static void on_change(void *ctx, const struct sim_change *c)
     struct sim_watchdog *w = ctx;
     bool goes =
         (c->type == KUBE_DELETED || is_going(c->after)) && c->before && !is_going(c->before);
+    w->deleted_ns = c->type == KUBE_DELETED ? vclock_now(&w->run->world->clock) : w->deleted_ns;
     if (c->kind == SIM_NODECLAIM) {
         w->claims_changed = true;
         if (goes && is_agent(c->who)) {
@@ -631,6 +636,8 @@ void watchdog_look(struct sim_watchdog *w)
     }
     if (aged) {
         w->ages_ns = now;
+        w->old_version = w->version;
+        w->version = sim_api_version(api_of(w));
         check_taints(w);
         check_notices(w);
         check_growth(w);
@@ -649,19 +656,28 @@ void watchdog_turn(struct sim_watchdog *w, int64_t spent_ns)
     }
 }
 
-void watchdog_end(struct sim_watchdog *w)
+static bool view_is_off(const struct sim_watchdog *w, struct sim_guest *g, char *text, size_t size)
 {
     static const char *const any[] = {NULL};
-    int64_t calm_ns = faults_calm_since_ns(w->run->faults);
+    int64_t calm_ns = vclock_now(&w->run->world->clock) - w->deleted_ns;
+    if (w->run->opt.faults == FAULTS_NONE) {
+        return view_differs(api_of(w), guest_store(g), w->old_version, calm_ns > INVARIANT_AGES_NS,
+                            text, size);
+    }
+    double seen = guest_metric(g, "karpenter_cluster_state_node_count", any);
     size_t nodes = sim_api_count(api_of(w), SIM_NODE);
-    bool settled =
-        !nobody_works(w) && vclock_now(&w->run->world->clock) - calm_ns >= INVARIANT_SETTLED_NS;
+    snprintf(text, size, "sees %.0f nodes of %zu", seen, nodes);
+    return seen != (double)nodes;
+}
+
+void watchdog_end(struct sim_watchdog *w)
+{
+    char text[300];
+    int64_t calm_ns = vclock_now(&w->run->world->clock) - faults_calm_since_ns(w->run->faults);
+    bool settled = !nobody_works(w) && calm_ns >= INVARIANT_SETTLED_NS;
     for (int i = 0; settled && i < w->run->n_guests; i++) {
         struct sim_guest *g = w->run->guests[i];
-        double seen = guest_metric(g, "karpenter_cluster_state_node_count", any);
-        if (guest_up(g) && guest_leads(g) && seen != (double)nodes) {
-            char text[96];
-            snprintf(text, sizeof(text), "sees %.0f nodes of %zu", seen, nodes);
+        if (guest_up(g) && guest_leads(g) && view_is_off(w, g, text, sizeof(text))) {
             violation(w, "View", guest_name(g), text);
         }
     }

@@ -33,7 +33,9 @@
  *   run_options.turn_limit_ns; only where that is set, since no two machines are alike
  *
  * At the end of a run that has been calm for INVARIANT_SETTLED_NS:
- * - View: the leading agent's count of nodes differs from the cluster's
+ * - View: the leading agent does not know an object of the kinds it watches (but what has changed
+ *   within the last INVARIANT_AGES_NS), or not in its present version, or knows one that is gone;
+ *   under faults only its count of nodes is held against the cluster's
  *
  * What depends on time counts only calm time: while a storm lasts (faults.h) or no agent is up,
  * nobody can clean up. A voluntary decision shows in the claim's condition DisruptionReason, which
