@@ -138,6 +138,8 @@ bool sched_topo_has_keys(const struct topo_group *g, const struct reqset *labels
 
 /* Changes the count of a domain, or of a host number where the group is about hosts. */
 void sched_topo_shift(struct sched *s, struct topo_group *g, uint32_t at, int delta);
+/* Pods counted in the domain. */
+uint32_t sched_topo_count_in(const struct topo_group *g, sym value);
 void sched_topo_add_domain(struct sched *s, struct topo_group *g, sym value);
 void sched_topo_bump(struct sched *s, struct topo_group *g, sym value);
 void sched_topo_bump_host(struct sched *s, struct topo_group *g, uint32_t host);
