@@ -1,6 +1,7 @@
 /* bench_bound.c - what no plan can undercut, as linear programmes; see bench.h. */
 #include "bench_bound.h"
 
+#include "common/base/alloc.h"
 #include "common/base/str.h"
 #include "common/core/labels.h"
 #include "common/core/template.h"
@@ -99,22 +100,83 @@ struct lp_column *bound_menu(struct arena *a, const struct snapshot *s, uint32_t
     return v;
 }
 
+/* ---- pods that are alike ----------------------------------------------------------------------
+ */
+
+bool bound_alike(const struct pod *const *pods, uint32_t n, struct bound_alike *ret)
+{
+    *ret = (struct bound_alike){.apart = bound_largest_group(pods, n).n == n};
+    for (uint32_t i = 1; i < n; i++) {
+        if (!resources_equal(&pods[i]->cls->requests, &pods[0]->cls->requests)) {
+            return false;
+        }
+    }
+    if (n > 0) {
+        bound_put(&pods[0]->cls->requests, 1, ret->pod);
+    }
+    return n > 0;
+}
+
+int64_t bound_takes(const double *room, const struct bound_alike *k)
+{
+    double n = k->apart ? 1 : 1e9;
+    for (int r = ROW_CPU; r <= ROW_PODS; r++) {
+        n = k->pod[r] > 0 ? fmin(n, floor(fmax(room[r], 0) / k->pod[r] + 1e-9)) : n;
+    }
+    return (int64_t)n;
+}
+
+int64_t *bound_prices(const struct lp_column *menu, uint32_t n_menu, const struct bound_alike *k,
+                      int64_t pods)
+{
+    if (pods * n_menu > BOUND_STATES_MAX) {
+        return NULL;
+    }
+    int64_t *ret = xcalloc((size_t)pods + 1, sizeof(*ret));
+    for (int64_t m = 1; m <= pods; m++) {
+        ret[m] = INT64_MAX / 2;
+        for (uint32_t i = 0; i < n_menu; i++) {
+            int64_t n = bound_takes(menu[i].a, k);
+            int64_t price = llround(menu[i].cost * PUSD_PER_USD) + ret[m > n ? m - n : 0];
+            ret[m] = n > 0 && price < ret[m] ? price : ret[m];
+        }
+    }
+    return ret;
+}
+
 /* ---- the least price of a fleet -------------------------------------------------------------- */
+
+static int64_t by_programme(const struct lp_column *menu, uint32_t n_menu,
+                            const struct pod *const *pods, uint32_t n)
+{
+    double demand[LP_ROWS] = {0};
+    uint32_t apart = bound_largest_group(pods, n).n;
+    for (uint32_t i = 0; i < n; i++) {
+        bound_put(&pods[i]->cls->requests, 1, demand);
+    }
+    demand[ROW_NODES] = apart > 0 ? apart : n > 0;
+    return (int64_t)(lp_least(menu, n_menu, demand) * PUSD_PER_USD);
+}
+
+static int64_t by_knapsack(const struct lp_column *menu, uint32_t n_menu,
+                           const struct pod *const *pods, uint32_t n)
+{
+    struct bound_alike k;
+    int64_t *prices = bound_alike(pods, n, &k) ? bound_prices(menu, n_menu, &k, n) : NULL;
+    int64_t ret = prices != NULL ? prices[n] : 0;
+    free(prices);
+    return ret;
+}
 
 int64_t bench_bound(const struct snapshot *s, const struct pod *const *pods, uint32_t n)
 {
     struct arena a;
-    uint32_t n_columns;
-    double demand[LP_ROWS] = {0};
+    uint32_t n_menu;
     arena_init(&a, 64u << 10, SIZE_MAX);
     /* No node of a cheapest fleet is without a pod. */
-    struct lp_column *v = bound_menu(&a, s, n, &n_columns);
-    for (uint32_t i = 0; i < n; i++) {
-        bound_put(&pods[i]->cls->requests, 1, demand);
-    }
-    uint32_t apart = bound_largest_group(pods, n).n;
-    demand[ROW_NODES] = apart > 0 ? apart : n > 0;
-    double ret = n_columns > 0 ? lp_least(v, n_columns, demand) : 0;
+    struct lp_column *menu = bound_menu(&a, s, n, &n_menu);
+    int64_t ret = n_menu > 0 ? by_programme(menu, n_menu, pods, n) : 0;
+    int64_t whole = n_menu > 0 ? by_knapsack(menu, n_menu, pods, n) : 0;
     arena_done(&a);
-    return (int64_t)(ret * PUSD_PER_USD);
+    return whole > ret && whole < INT64_MAX / 2 ? whole : ret;
 }

@@ -5,14 +5,14 @@
 
 #include <math.h>
 
-#define STATES_MAX (INT64_C(1) << 28) /* of the knapsack: nodes times pods */
-
 struct least {
     struct arena a;
     const struct snapshot *s;
     const struct consolidate_result *res;
-    struct bound_group apart;
-    struct load *loads; /* per node of the snapshot */
+    const struct pod **moving;
+    uint32_t n_moving;
+    struct bound_group apart; /* among them */
+    struct load *loads;       /* per node of the snapshot */
     struct lp_column *menu;
     uint32_t n_menu;
 };
@@ -27,28 +27,26 @@ struct load {
     bool apart;
 };
 
-static struct load *loads_of(struct arena *a, const struct snapshot *s,
-                             const struct bound_group *apart)
+static void begin(struct least *l)
 {
-    struct load *v = ARENA_NEW_N(a, struct load, s->n_nodes);
+    const struct snapshot *s = l->s;
+    l->moving = ARENA_NEW_N(&l->a, const struct pod *, s->n_bound);
+    l->loads = ARENA_NEW_N(&l->a, struct load, s->n_nodes);
     for (uint32_t i = 0; i < s->n_bound; i++) {
-        struct load *l = &v[s->bound[i].node - s->nodes];
-        if (pod_reschedulable(s->bound[i].pod)) {
-            l->pods++;
-            l->used = resources_add(a, &l->used, &s->bound[i].pod->cls->requests, 1);
+        const struct pod *p = s->bound[i].pod;
+        if (pod_reschedulable(p)) {
+            struct load *at = &l->loads[s->bound[i].node - s->nodes];
+            l->moving[l->n_moving++] = p;
+            at->pods++;
+            at->used = resources_add(&l->a, &at->used, &p->cls->requests, 1);
         }
-        l->apart = l->apart || bound_in_group(apart, s->bound[i].pod);
     }
-    return v;
-}
-
-static struct bound_group group_of(struct arena *a, const struct snapshot *s)
-{
-    const struct pod **pods = ARENA_NEW_N(a, const struct pod *, s->n_bound);
+    l->apart = bound_largest_group(l->moving, l->n_moving);
     for (uint32_t i = 0; i < s->n_bound; i++) {
-        pods[i] = s->bound[i].pod;
+        struct load *at = &l->loads[s->bound[i].node - s->nodes];
+        at->apart = at->apart || bound_in_group(&l->apart, s->bound[i].pod);
     }
-    return bound_largest_group(pods, s->n_bound);
+    l->menu = bound_menu(&l->a, s, l->n_moving, &l->n_menu);
 }
 
 static int64_t price_of(const struct node_verdict *n)
@@ -91,53 +89,6 @@ static int64_t by_programme(struct least *l)
 /* ---- pods that are alike: whole nodes ---------------------------------------------------------
  */
 
-/* What each of them asks for; false if two differ. */
-static bool alike(const struct least *l, double *ret, bool *ret_apart)
-{
-    const struct pod *first = NULL;
-    for (uint32_t i = 0; i < l->s->n_bound; i++) {
-        const struct pod *p = l->s->bound[i].pod;
-        if (!pod_reschedulable(p)) {
-            continue;
-        }
-        first = first != NULL ? first : p;
-        if (!resources_equal(&p->cls->requests, &first->cls->requests) ||
-            bound_in_group(&l->apart, p) != bound_in_group(&l->apart, first)) {
-            return false;
-        }
-    }
-    if (first != NULL) {
-        bound_put(&first->cls->requests, 1, ret);
-        *ret_apart = bound_in_group(&l->apart, first);
-    }
-    return first != NULL;
-}
-
-/* So many such pods have room. */
-static int64_t takes(const double *room, const double *pod, bool apart)
-{
-    double n = apart ? 1 : 1e9;
-    for (int r = ROW_CPU; r <= ROW_PODS; r++) {
-        n = pod[r] > 0 ? fmin(n, floor(fmax(room[r], 0) / pod[r] + 1e-9)) : n;
-    }
-    return (int64_t)n;
-}
-
-/* Per number of pods, the least that new nodes for them cost. */
-static int64_t *prices_of(struct least *l, const double *pod, bool apart, int64_t pods)
-{
-    int64_t *ret = xcalloc((size_t)pods + 1, sizeof(*ret));
-    for (int64_t m = 1; m <= pods; m++) {
-        ret[m] = INT64_MAX / 2;
-        for (uint32_t i = 0; i < l->n_menu; i++) {
-            int64_t n = takes(l->menu[i].a, pod, apart);
-            int64_t price = llround(l->menu[i].cost * PUSD_PER_USD) + ret[m > n ? m - n : 0];
-            ret[m] = n > 0 && price < ret[m] ? price : ret[m];
-        }
-    }
-    return ret;
-}
-
 /* Per number of pods, the most that nodes which carry no more than these cost. */
 static int64_t *worth_of(const struct least *l, int64_t pods)
 {
@@ -156,22 +107,23 @@ static int64_t *worth_of(const struct least *l, int64_t pods)
  * room in the fleet as it is. */
 static int64_t by_knapsack(struct least *l)
 {
-    double pod[LP_ROWS] = {0};
-    bool apart = false;
+    struct bound_alike k;
     int64_t pods = 0, room = 0, m = 0;
-    if (!alike(l, pod, &apart)) {
+    if (!bound_alike(l->moving, l->n_moving, &k)) {
         return 0;
     }
     for (uint32_t i = 0; i < l->s->n_nodes; i++) {
         double free[LP_ROWS] = {0};
         bound_put(&l->s->nodes[i].free, 1, free);
-        room += apart && l->loads[i].apart ? 0 : takes(free, pod, apart);
+        room += k.apart && l->loads[i].apart ? 0 : bound_takes(free, &k);
         pods += (int64_t)l->loads[i].pods;
     }
-    if (pods * (l->n_menu + l->res->n_nodes) > STATES_MAX) {
+    int64_t *prices = bound_prices(l->menu, l->n_menu, &k, pods);
+    if (prices == NULL || pods * l->res->n_nodes > BOUND_STATES_MAX) {
+        free(prices);
         return 0;
     }
-    int64_t *prices = prices_of(l, pod, apart, pods), *worth = worth_of(l, pods);
+    int64_t *worth = worth_of(l, pods);
     while (m < pods && worth[m] - prices[m > room ? m - room : 0] < l->res->saving_pusd_h) {
         m++;
     }
@@ -186,9 +138,7 @@ int64_t bench_least_moves(const struct snapshot *s, const struct consolidate_res
 {
     struct least l = {.s = s, .res = res};
     arena_init(&l.a, 64u << 10, SIZE_MAX);
-    l.apart = group_of(&l.a, s);
-    l.loads = loads_of(&l.a, s, &l.apart);
-    l.menu = bound_menu(&l.a, s, s->n_bound, &l.n_menu);
+    begin(&l);
     int64_t programme = by_programme(&l), knapsack = by_knapsack(&l);
     arena_done(&l.a);
     return programme > knapsack ? programme : knapsack;
