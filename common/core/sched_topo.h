@@ -118,7 +118,7 @@ struct sched_open;
 struct sched_pool;
 struct sched_trial;
 
-/* ---- sched_topo.c: groups and classes; sched_topo_count.c: counts ------------------------------
+/* ---- sched_topo.c: groups and classes ---------------------------------------------------------
  */
 
 /* Makes the groups that pods to be placed have or are subject to. */
