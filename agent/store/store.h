@@ -17,7 +17,8 @@
  *
  * Indexes: pods by node, usage per node (kept as pods come and go), claims and nodes by providerID,
  * provisionable pods. An object that cannot be decoded is kept by name with its problem (pools,
- * classes, claims) or skipped and counted (pods, nodes); it never holds up others.
+ * classes, claims) or skipped and counted (pods, nodes); it never holds up others. One over which
+ * the process ended twice is kept by its identity alone (agent/work/marker.h).
  */
 #ifndef KARP_AGENT_STORE_H
 #define KARP_AGENT_STORE_H
@@ -88,6 +89,8 @@ const struct node *store_node_by_provider_id(const struct store *s, const char *
 
 /* All objects of a kind; values are model structs. Insertion order: sort before showing. */
 const struct map *store_all(const struct store *s, enum store_kind kind);
+const struct meta *store_meta(const struct store *s, enum store_kind kind, const char *key);
+const char *store_kind_name(enum store_kind kind); /* "NodeClaim" */
 /* Pods bound to the node (terminal ones included), keyed "ns/name"; NULL if none. */
 const struct map *store_pods_on(const struct store *s, const char *node_name);
 const struct node_usage *store_usage(const struct store *s, const char *node_name); /* or NULL */
