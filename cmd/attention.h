@@ -1,13 +1,13 @@
 /*
  * attention.h - what somebody should look at, worst matters of each object first.
  *
- * Entries come in a fixed order of topics (cluster, pods, pools, classes, claims, nodes, requests,
- * holds, prices, objects that cannot be read), within a topic by object, then code. Pods that
- * belong to one controller and are refused alike are one entry.
+ * Entries come in a fixed order of topics (cluster, pods, workloads without them, pools, classes,
+ * claims, nodes, requests, holds, prices, objects that cannot be read), within a topic by object,
+ * then code. Pods that belong to one controller and are refused alike are one entry.
  *
  * Codes beside those of reason.h: NoController, NotInstalled, ClassNotReady, LaunchFailed,
- * NotRegistered, NodeNotReady, PoolGone, SlowDrain, Malformed, Hold, and karp's own conditions by
- * their names.
+ * NotRegistered, NodeNotReady, PoolGone, SlowDrain, Malformed, Hold, those of held.h, and karp's
+ * own conditions by their names.
  */
 #ifndef KARP_CMD_ATTENTION_H
 #define KARP_CMD_ATTENTION_H

@@ -9,6 +9,7 @@
 enum attention_topic {
     TOPIC_CLUSTER,
     TOPIC_POD,
+    TOPIC_WORKLOAD,
     TOPIC_POOL,
     TOPIC_CLASS,
     TOPIC_CLAIM,
