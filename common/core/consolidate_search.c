@@ -315,6 +315,9 @@ bool search_seed(struct consolidate *c)
         c->at++;
         return true;
     }
+    if (c->try > 0) {
+        note_best(c);
+    }
     c->phase = PHASE_GROW;
     return true;
 }

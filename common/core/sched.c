@@ -264,6 +264,9 @@ static bool try_node(struct sched *s, struct sched_class *k, struct sched_ask *a
 static bool claim_before(const struct sched_open *x, const struct sched_open *y)
 {
     int64_t cpu_x = x->requests.v[RES_CPU], cpu_y = y->requests.v[RES_CPU];
+    if ((x->max_price == 0) != (y->max_price == 0)) {
+        return x->max_price != 0; /* what-if: it costs no more than it does */
+    }
     if (x->n_pods != y->n_pods) {
         return x->n_pods < y->n_pods;
     }
