@@ -1,6 +1,7 @@
 /* snapshot.c - see snapshot.h. */
 #include "snapshot.h"
 
+#include "common/base/hash.h"
 #include "common/base/str.h"
 #include "daemonset.h"
 #include "labels.h"
@@ -469,6 +470,28 @@ static void add_unclaimed(struct builder *b)
     }
 }
 
+static uint32_t *name_slot(const struct snapshot *s, const char *name)
+{
+    uint32_t i = (uint32_t)hash_fnv1a(name, strlen(name)) & (s->name_slots - 1);
+    while (s->by_name[i] != 0 && !str_eq(s->nodes[s->by_name[i] - 1].name, name)) {
+        i = (i + 1) & (s->name_slots - 1);
+    }
+    return &s->by_name[i];
+}
+
+static void index_names(struct arena *a, struct snapshot *s)
+{
+    s->name_slots = 16;
+    while (s->name_slots < 2 * s->n_nodes) {
+        s->name_slots *= 2;
+    }
+    s->by_name = ARENA_NEW_N(a, uint32_t, s->name_slots);
+    for (uint32_t i = 0; i < s->n_nodes; i++) {
+        uint32_t *slot = name_slot(s, s->nodes[i].name);
+        *slot = *slot != 0 ? *slot : i + 1;
+    }
+}
+
 static void build_nodes(struct builder *b)
 {
     uint32_t max = b->in->n_nodes + b->in->n_claims;
@@ -487,29 +510,15 @@ static void build_nodes(struct builder *b)
     }
     b->out->nodes = b->nodes;
     b->out->n_nodes = b->n_nodes;
+    index_names(b->a, b->out);
 }
 
 /* ---- pods ------------------------------------------------------------------------------------ */
 
-static const struct snapshot_node *find_in(const struct snapshot_node *v, uint32_t n,
-                                           const char *name)
-{
-    uint32_t lo = 0, hi = n;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (str_cmp(v[mid].name, name) < 0) {
-            lo = mid + 1;
-        } else {
-            hi = mid;
-        }
-    }
-    return lo < n && str_eq(v[lo].name, name) ? &v[lo] : NULL;
-}
-
 static const struct snapshot_node *find_named(const struct snapshot *s, const char *name)
 {
-    const struct snapshot_node *n = find_in(s->nodes, s->n_initialized, name);
-    return n ? n : find_in(s->nodes + s->n_initialized, s->n_nodes - s->n_initialized, name);
+    uint32_t at = *name_slot(s, name);
+    return at != 0 ? &s->nodes[at - 1] : NULL;
 }
 
 static bool to_place(const struct snapshot *s, const struct pod *p)
