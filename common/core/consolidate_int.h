@@ -38,11 +38,12 @@ struct cand {
     int64_t disruption, raw; /* millionths; as Karpenter counts it */
     const uint32_t *pods;    /* numbers of those that move, in the order of placing */
     uint32_t n_pods;
-    uint32_t kind;       /* equal for nodes whose pods are of the same classes */
-    int64_t potential;   /* more than any set can save with it; of unknown price 0 */
-    uint32_t in_set;     /* of the growth with this serial */
-    bool received;       /* pods were moved to it: it stays */
-    const uint32_t *got; /* their numbers, own ones first; for PHASE_STAYS */
+    uint32_t kind;                      /* equal for nodes whose pods are of the same classes */
+    int64_t potential;                  /* more than any set can save with it; of unknown price 0 */
+    int64_t price_rank, potential_rank; /* these by disruption */
+    uint32_t in_set;                    /* of the growth with this serial */
+    bool received;                      /* pods were moved to it: it stays */
+    const uint32_t *got;                /* their numbers, own ones first; for PHASE_STAYS */
     uint32_t n_got;
     bool sure; /* to be replaced by itself for at least: */
     int64_t alone;

@@ -261,12 +261,22 @@ static bool clearly_better(const struct best *x, const struct best *y)
     return y->saving > 0 && (x->saving <= 0 || b > a);
 }
 
+/* y saves no less than x of what its members could. */
+static bool no_worse(const struct best *x, const struct best *y)
+{
+    __extension__ __int128 a = (__int128)x->saving * y->potential;
+    __extension__ __int128 b = (__int128)y->saving * x->potential;
+    return y->saving > 0 && (x->saving <= 0 || b >= a);
+}
+
 static void note_best(struct consolidate *c)
 {
     struct growth *g = &c->g;
     int64_t in = price_of_claims(c);
-    if (in != PRICE_UNKNOWN && c->s->n_claims <= g->n && g->out - in > g->now.saving) {
-        g->now = (struct best){g->n, g->out - in, g->potential};
+    struct best b = {g->n, g->out - in, g->potential};
+    if (in != PRICE_UNKNOWN && c->s->n_claims <= g->n &&
+        (c->try > 0 ? no_worse(&g->now, &b) : b.saving > g->now.saving)) {
+        g->now = b;
     }
 }
 
@@ -304,6 +314,9 @@ bool search_seed(struct consolidate *c)
         whatif_undo(c->s, &g->start);
         c->at++;
         return true;
+    }
+    if (c->try > 0) {
+        note_best(c);
     }
     c->phase = PHASE_GROW;
     return true;
