@@ -7,7 +7,7 @@
 #include "common/base/map.h"
 #include "common/kube/list.h"
 
-#define COMMAND_ID 16
+#define COMMAND_ID ORDER_COMMAND
 #define COMMAND_MARK "DisruptionReason"
 #define COMMAND_PODS_MAX 100000
 #define COMMAND_UNDONE_MAX 10000
@@ -114,6 +114,9 @@ const char *member_objection(const struct member *m, const struct pod *p);
 
 /* command_mark.c */
 void command_mark(struct command *c, const struct snapshot_node *const *out);
+
+/* command_limit.c */
+void commands_keep_limits(struct commands *all);
 
 /* command_recover.c */
 void commands_recover(struct commands *all);

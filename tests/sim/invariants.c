@@ -71,6 +71,18 @@ static bool is_going(const json_t *o)
     return jsonx_str(o, "metadata.deletionTimestamp") != NULL;
 }
 
+static bool is_disrupted(const json_t *node)
+{
+    size_t i;
+    json_t *t;
+    json_array_foreach (jsonx_arr(node, "spec.taints"), i, t) {
+        if (str_eq(jsonx_str(t, "key"), DISRUPTED)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* ---- at a deletion by the agent's own decision
  * ------------------------------------------------------- */
 
@@ -368,6 +380,65 @@ static int64_t capacity_milli(const json_t *claim, const char *res)
     return str_eq(res, "nodes") ? 1000 : have && quantity_parse_milli(have, &v) ? v : 0;
 }
 
+/* The command that a claim replaces for, from its annotation: "" if none. *ret: the annotation, a
+ * new reference. */
+static const char *replaces(const json_t *claim, json_t **ret)
+{
+    const char *text = text_in(jsonx_obj(claim, "metadata.annotations"), "karp.dev/replaces");
+    *ret = text ? jsonx_parse(text, strlen(text), "replaces", NULL) : NULL;
+    return *ret ? jsonx_str_or(*ret, "command", "") : "";
+}
+
+/* What leaves for a command: its claims that still count and whose node is tainted for it, or all
+ * of them until the replacement has joined. */
+static int64_t replaced_milli(const struct sim_watchdog *w, const json_t *annotation,
+                              const char *pool, const char *res, bool joined)
+{
+    int64_t sum = 0;
+    size_t i;
+    json_t *name;
+    json_array_foreach (jsonx_arr(annotation, "claims"), i, name) {
+        const json_t *c = sim_api_get(api_of(w), SIM_NODECLAIM, NULL, json_string_value(name));
+        const char *node = c ? jsonx_str(c, "status.nodeName") : NULL;
+        const json_t *n = node ? sim_api_get(api_of(w), SIM_NODE, NULL, node) : NULL;
+        if (c && !is_going(c) && str_eq(label(c, POOL), pool) && (!joined || is_disrupted(n))) {
+            sum += capacity_milli(c, res);
+        }
+    }
+    return sum;
+}
+
+/* What a pool's claims hold twice while some of them replace others: per command the lesser of
+ * both. */
+static int64_t held_twice(const struct sim_watchdog *w, const char *pool, const char *res)
+{
+    struct map *seen = map_new(WATCHDOG_MAX);
+    int64_t ret = 0;
+    for (size_t i = 0; i < sim_api_count(api_of(w), SIM_NODECLAIM); i++) {
+        const json_t *first = sim_api_at(api_of(w), SIM_NODECLAIM, i);
+        AUTO_JSON json_t *annotation = NULL;
+        const char *id = replaces(first, &annotation);
+        int64_t in = 0;
+        bool joined = true;
+        if (!*id || map_has(seen, id)) {
+            continue;
+        }
+        map_put(seen, id, seen, NULL);
+        for (size_t k = i; k < sim_api_count(api_of(w), SIM_NODECLAIM); k++) {
+            const json_t *c = sim_api_at(api_of(w), SIM_NODECLAIM, k);
+            AUTO_JSON json_t *other = NULL;
+            if (str_eq(replaces(c, &other), id) && !is_going(c) && str_eq(label(c, POOL), pool)) {
+                in += capacity_milli(c, res);
+                joined = joined && str_eq(sim_cond_status(c, "Registered"), "True");
+            }
+        }
+        int64_t out = replaced_milli(w, annotation, pool, res, joined);
+        ret += in < out ? in : out;
+    }
+    map_free(seen);
+    return ret;
+}
+
 static void check_limits(struct sim_watchdog *w, const struct sim_change *c)
 {
     const char *pool = label(c->after, POOL), *res;
@@ -386,7 +457,7 @@ static void check_limits(struct sim_watchdog *w, const struct sim_change *c)
         }
         char *text AUTO_FREE =
             json_is_string(limit) ? xstrdup(json_string_value(limit)) : jsonx_dump(limit);
-        if (quantity_parse_milli(text, &max) && sum > max) {
+        if (quantity_parse_milli(text, &max) && sum > max && sum - held_twice(w, pool, res) > max) {
             violation(w, "Limit", pool, res);
         }
     }
@@ -515,18 +586,6 @@ static void check_instances(struct sim_watchdog *w)
         }
     }
     map_free(by_claim);
-}
-
-static bool is_disrupted(const json_t *node)
-{
-    size_t i;
-    json_t *t;
-    json_array_foreach (jsonx_arr(node, "spec.taints"), i, t) {
-        if (str_eq(jsonx_str(t, "key"), DISRUPTED)) {
-            return true;
-        }
-    }
-    return false;
 }
 
 /* NULL if there is none. */
