@@ -10,6 +10,7 @@
 #include "agent/claim/reghealth.h"
 #include "agent/claim/tagging.h"
 #include "agent/cloud/cloud.h"
+#include "agent/history/history.h"
 #include "agent/lead/cluster.h"
 #include "agent/lead/lease.h"
 #include "agent/lead/standby.h"
@@ -49,6 +50,7 @@
     X(cluster)                                                                                     \
     X(standby)                                                                                     \
     X(lease)                                                                                       \
+    X(history)                                                                                     \
     X(launcher)                                                                                    \
     X(gc)                                                                                          \
     X(lifecycle)                                                                                   \
@@ -173,6 +175,7 @@ static void controllers_free(struct agent *a)
     lifecycle_free(a->lifecycle);
     gc_free(a->gc);
     launcher_free(a->launcher);
+    history_free(a->history);
     lease_free(a->lease);
     standby_free(a->standby);
     cluster_free(a->cluster);

@@ -132,7 +132,7 @@ static int parse_scheduler_config(struct agent_options *o, const char *value, st
     int rc = decode_scheduler_config(d, &o->mem, value, &v, &n, reterr);
     decoder_free(d);
     symtab_free(t);
-    o->scheduler_config = arena_strdup(&o->mem, value);
+    o->scheduler_config = n > 0 ? arena_strdup(&o->mem, value) : "";
     return rc;
 }
 

@@ -41,7 +41,7 @@ struct agent_options {
     int64_t batch_idle_ns, batch_max_ns;
     enum preference_policy preference;
     enum min_values_policy min_values;
-    const char *scheduler_config; /* as given, known to be readable (decode_scheduler_config) */
+    const char *scheduler_config; /* readable (decode_scheduler_config); "" without constraints */
     bool gate_spot_to_spot, gate_node_repair, gate_reserved_capacity;
     int metrics_port, health_port; /* 0 = off */
     double kube_qps;

@@ -20,6 +20,7 @@ struct creator;
 struct decoder;
 struct events;
 struct gate;
+struct history;
 struct ineffective;
 struct intents;
 struct launcher;
@@ -52,6 +53,7 @@ struct runtime {
     struct launcher *launcher; /* for launcher_settled */
     struct creator *creator;   /* creates every NodeClaim */
     struct commands *commands; /* removes nodes by our own decision */
+    struct history *history;   /* why nodes left */
     char identity[128];        /* karp-agent-<pod>-<rand> */
     const char *cluster_uid;   /* UID of namespace kube-system, NULL until known */
     bool ended;

@@ -1,4 +1,5 @@
 /* liveness.c - claims that come to nothing go; see lifecycle.h. */
+#include "agent/history/why.h"
 #include "agent/store/store.h"
 #include "agent/work/gate.h"
 #include "agent/work/work.h"
@@ -37,6 +38,11 @@ static bool expire(const struct claim_look *look, const char *condition, int64_t
     if (left_ns > 0) {
         queue_add_after(look->q, nc->m.name, left_ns);
         return false;
+    }
+    struct work said = {look->rt, look->q, nc->m.name, NULL, NULL};
+    if (*nc->provider_id && why_step(&said, nc, WHY_REGISTRATION, ret)) {
+        queue_add(look->q, nc->m.name);
+        return true;
     }
     char took[TIMEFMT_TEXT];
     log_info(look->rt->log, "deleting nodeclaim that came to nothing", "NodeClaim", nc->m.name,

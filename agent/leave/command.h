@@ -51,6 +51,7 @@
 #include "agent/runtime.h"
 #include "common/core/sched.h"
 
+#define COMMAND_ID ORDER_COMMAND
 #define COMMAND_MEMBERS_MAX 1000
 #define COMMAND_REPLACEMENTS_MAX 1000
 #define COMMAND_SELECT_MAX 3 /* more members: list all pods once, not one node each */
@@ -114,5 +115,10 @@ struct command_overlap commands_overlap(const struct commands *c, const char *po
 
 /* Pods are expected on the node. */
 bool command_expected(struct runtime *rt, const struct node *n, const struct nodeclaim *nc);
+
+/* The command that the claim's mark names, with replacements; false if it names none. */
+bool command_id_of(const struct nodeclaim *nc, char dst[COMMAND_ID + 1]);
+/* The claim is a replacement of that command. */
+bool command_replaces(const struct nodeclaim *nc, const char *id);
 
 #endif

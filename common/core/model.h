@@ -231,6 +231,13 @@ struct daemonset {
 /* ---- disruption budgets of workloads -----------------------------------------------------------
  */
 
+/* Which pods of its namespace a Service selects; nothing without a selector. */
+struct service {
+    struct arena mem;
+    struct meta m;
+    struct selector sel; /* labels that must all be there */
+};
+
 /* minAvailable or maxUnavailable: a count, or a percentage. */
 struct pdb_amount {
     bool set, percent;

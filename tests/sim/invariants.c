@@ -7,6 +7,7 @@
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
 #include "guest.h"
+#include "historylook.h"
 #include "kube/podspec.h"
 #include "run.h"
 #include "starved.h"
@@ -351,13 +352,18 @@ static bool time_is_up(const struct sim_watchdog *w, const json_t *pod)
     return false;
 }
 
+static bool weather_is_settled(const struct sim_watchdog *w)
+{
+    int64_t since_ns = faults_calm_since_ns(w->run->faults);
+    return !faults_storm(w->run->faults) &&
+           (since_ns < 0 || vclock_now(&w->run->world->clock) - since_ns > INVARIANT_SETTLED_NS);
+}
+
 /* before = the pod as it was. */
 static void check_eviction(struct sim_watchdog *w, const json_t *pod)
 {
     /* Else the server itself may go by a status that is still old. */
-    int64_t calm_ns = vclock_now(&w->run->world->clock) - faults_calm_since_ns(w->run->faults);
-    bool calm = !faults_storm(w->run->faults) && !time_is_up(w, pod) &&
-                (faults_calm_since_ns(w->run->faults) < 0 || calm_ns > INVARIANT_SETTLED_NS);
+    bool calm = weather_is_settled(w) && !time_is_up(w, pod);
     for (size_t i = 0; calm && i < sim_api_count(api_of(w), SIM_PDB); i++) {
         check_pdb(w, sim_api_at(api_of(w), SIM_PDB, i), pod);
     }
@@ -463,6 +469,20 @@ static void check_limits(struct sim_watchdog *w, const struct sim_change *c)
     }
 }
 
+/* Two are never right; where the API server fails the agent does not wait for ever to write one. */
+static void check_history(struct sim_watchdog *w, const json_t *claim)
+{
+    size_t n = historylook_of(api_of(w), jsonx_str_or(claim, "metadata.uid", ""));
+    bool ours = str_eq(jsonx_str(claim, "spec.nodeClassRef.group"), "karpenter.k8s.aws");
+    if (!ours || !jsonx_str(claim, "status.providerID") || (n == 0 && !weather_is_settled(w))) {
+        return;
+    }
+    if (n != 1) {
+        violation(w, "History", jsonx_str_or(claim, "metadata.name", ""),
+                  n ? "has more than one entry" : "is gone without an entry");
+    }
+}
+
 static void on_change(void *ctx, const struct sim_change *c)
 {
     struct sim_watchdog *w = ctx;
@@ -470,6 +490,9 @@ static void on_change(void *ctx, const struct sim_change *c)
         (c->type == KUBE_DELETED || is_going(c->after)) && c->before && !is_going(c->before);
     if (c->kind == SIM_NODECLAIM) {
         w->claims_changed = true;
+        if (c->type == KUBE_DELETED && is_agent(c->who) && is_going(c->before)) {
+            check_history(w, c->before);
+        }
         if (goes && is_agent(c->who)) {
             check_removal(w, c->before);
         } else if (c->type != KUBE_DELETED && is_agent(c->who)) {

@@ -16,6 +16,9 @@
  * - Limit: it creates or fills a claim, and the pool's claims exceed the pool's limits, what is
  *   being replaced and its replacement counted once
  *
+ * - History: it removes the finalizer of a claim that had an instance, and karp-history has more
+ *   than one entry about it, or in settled weather none
+ *
  * At any time:
  * - TwoInstances: two living instances carry the UID of one claim
  * - Foreign: an instance with another cluster's UID goes down
