@@ -1,5 +1,6 @@
 /* command_limit.c - commands and the limits of pools; see command.h. */
 #include "agent/claim/claim.h"
+#include "agent/history/why.h"
 #include "agent/plan/creator.h"
 #include "agent/store/store.h"
 #include "command_int.h"
@@ -98,7 +99,7 @@ static bool left_over(const struct commands *all, const struct nodeclaim *nc)
 
 void commands_keep_limits(struct commands *all)
 {
-    static const struct departure why = {.metric = "over_limit"};
+    static const struct departure why = {.metric = "over_limit", .code = WHY_OVER_LIMIT};
     for (MAP_EACH(store_all(all->rt->store, STORE_CLAIM), e)) {
         const struct nodeclaim *nc = map_value(e);
         if (left_over(all, nc) && !depart_has(all->depart, nc->m.name) &&
