@@ -114,6 +114,9 @@ const char *member_objection(const struct member *m, const struct pod *p);
 /* command_mark.c */
 void command_mark(struct command *c, const struct snapshot_node *const *out);
 
+/* command_limit.c */
+void commands_keep_limits(struct commands *all);
+
 /* command_recover.c */
 void commands_recover(struct commands *all);
 /* What the replacement's annotation says; a new reference. */

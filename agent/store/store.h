@@ -116,13 +116,16 @@ bool store_nominated(const struct store *s, const struct node *n, const struct n
 bool store_ours(const struct class_ref *ref);
 /* The node or its claim is on its way out: being deleted, or tainted for it. */
 bool store_leaving(const struct store *s, const struct node *n);
+/* The claim's machine goes within minutes, whatever its pods do: it is taken away (notice.h), or
+ * its termination deadline is at most STORE_LEAD_NS off. */
+#define STORE_LEAD_NS (10 * NS_PER_MIN)
+bool store_ends_soon(const struct store *s, const struct nodeclaim *nc);
 
 /* The pod is to be planned elsewhere because its node leaves: it is evicted and comes back. One
  * that must not be disrupted, or whose PodDisruptionBudgets never let it go, stays where it is
  * until it may, so it gets no place before (Karpenter also leaves out those that a budget holds for
- * the moment: their places would come and go); unless its machine is taken away (notice.h), or its
- * termination deadline is at most STORE_LEAD_NS off. */
-#define STORE_LEAD_NS (10 * NS_PER_MIN)
+ * the moment: their places would come and go), unless the machine ends soon. Nor has one whose
+ * node waits for its turn to be drained (pace.h). */
 bool store_must_move(const struct store *s, const struct pod *p, const struct node *n);
 
 /* Fills a snapshot_in with arrays in a (nodes, usage, claims of ours, daemonsets, pods: those that
