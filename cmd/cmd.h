@@ -37,6 +37,7 @@ extern const struct cmd_info cmd_status_info;
 extern const struct cmd_info cmd_explain_info;
 extern const struct cmd_info cmd_simulate_info;
 extern const struct cmd_info cmd_consolidate_info;
+extern const struct cmd_info cmd_history_info;
 extern const struct cmd_info cmd_snapshot_info;
 extern const struct cmd_info cmd_version_info;
 

@@ -15,9 +15,9 @@
 #define HELP_MAX (256u << 10)
 #define TYPO_DISTANCE 2
 
-static const struct cmd_info *const commands[] = {&cmd_status_info,      &cmd_explain_info,
-                                                  &cmd_consolidate_info, &cmd_simulate_info,
-                                                  &cmd_snapshot_info,    &cmd_version_info};
+static const struct cmd_info *const commands[] = {
+    &cmd_status_info,  &cmd_explain_info,  &cmd_consolidate_info, &cmd_simulate_info,
+    &cmd_history_info, &cmd_snapshot_info, &cmd_version_info};
 
 /* kubectl-karp on PATH is typed "kubectl karp". */
 static const char *program(const char *argv0)

@@ -141,6 +141,12 @@ static const struct opt pods[] = {
 };
 GROUP(opts_pods, "Pods", pods);
 
+static const struct opt history[] = {
+    {"since", 0, OPT_DURATION, AT(since_ns), "TIME", NULL,
+     "Only what left within this time: 30m, 24h, 3d"},
+};
+GROUP(opts_history, "History", history);
+
 static const struct opt snapshot[] = {
     {"redact", 0, OPT_FLAG, AT(redact), NULL, NULL,
      "Replace names, labels and the like by others; leave out what no decision needs"},
