@@ -17,7 +17,7 @@
  *   being replaced and its replacement counted once
  *
  * - History: it removes the finalizer of a claim that had an instance, and karp-history has more
- *   than one entry about it, or in settled weather none
+ *   than one entry about it; or in settled weather none, nor has it one at the end
  *
  * At any time:
  * - TwoInstances: two living instances carry the UID of one claim
