@@ -14,6 +14,7 @@
 #include "agent/leave/command.h"
 #include "agent/leave/emptiness.h"
 #include "agent/leave/expiration.h"
+#include "agent/leave/holds.h"
 #include "agent/leave/instancestatus.h"
 #include "agent/leave/interruption.h"
 #include "agent/leave/replacer.h"
@@ -57,6 +58,7 @@
     X(termination)                                                                                 \
     X(interruption)                                                                                \
     X(instancestatus)                                                                              \
+    X(holds)                                                                                       \
     X(commands)                                                                                    \
     X(emptiness)                                                                                   \
     X(expiration)                                                                                  \
@@ -154,6 +156,7 @@ static void controllers_free(struct agent *a)
     expiration_free(a->expiration);
     emptiness_free(a->emptiness);
     commands_free(a->commands);
+    holds_free(a->holds);
     instancestatus_free(a->instancestatus);
     interruption_free(a->interruption);
     termination_free(a->termination);

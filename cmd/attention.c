@@ -91,23 +91,30 @@ static void about_requests(struct attention_ctx *x)
                   "kubectl get disruptionrequests");
 }
 
+static const char *held_what(struct attention_ctx *x, const struct hold *h)
+{
+    const char *until = "";
+    char when[TIMEFMT_TEXT];
+    if (h->until_ns != HOLD_WITHOUT_END) {
+        until = arena_printf(x->a, " until %s", timefmt_rfc3339(h->until_ns, when));
+    }
+    return arena_printf(
+        x->a, "%s %s of %s%s%s%s%s%s%s%s%s",
+        holds_obeyed(x->in->facts) ? "stops" : "Karpenter knows no Holds: this does not stop",
+        h->all ? "everything" : "disruption", hold_target_name(h->target), *h->name ? " " : "",
+        h->name, until, *h->reason ? ": " : "", h->reason, h->problem ? " (" : "",
+        h->problem ? h->problem : "", h->problem ? ")" : "");
+}
+
 static void about_holds(struct attention_ctx *x)
 {
     const struct world *w = x->in->world;
     for (size_t i = 0; i < world_n(w, KIND_HOLD); i++) {
-        const struct world_hold *h = world_at(w, KIND_HOLD, i);
-        char when[TIMEFMT_TEXT];
-        if (h->until_ns && h->until_ns <= w->now_ns) {
-            continue;
+        const struct hold *h = world_at(w, KIND_HOLD, i);
+        if (hold_in_force(h, w->now_ns)) {
+            attention_add(x, TOPIC_HOLD, "Hold", "hold", h->m.name, held_what(x, h),
+                          arena_printf(x->a, "kubectl delete hold %s", h->m.name));
         }
-        const char *until =
-            h->until_ns ? arena_printf(x->a, " until %s", timefmt_rfc3339(h->until_ns, when)) : "";
-        attention_add(x, TOPIC_HOLD, "Hold", "hold", h->name,
-                      arena_printf(x->a, "stops %s of %s%s%s%s%s%s",
-                                   str_eq(h->scope, "All") ? "everything" : "disruption",
-                                   h->target_kind, *h->target_name ? " " : "", h->target_name,
-                                   until, *h->reason ? ": " : "", h->reason),
-                      arena_printf(x->a, "kubectl delete hold %s", h->name));
     }
 }
 

@@ -13,6 +13,7 @@
 #include "common/base/timefmt.h"
 #include "common/kube/events.h"
 #include "drain.h"
+#include "holds.h"
 #include "notice.h"
 
 struct order {
@@ -152,7 +153,8 @@ static enum queue_verdict handle(void *ctx, const char *key)
     if (!nc || !str_eq(nc->m.uid, o->uid)) {
         return end(d, key, true);
     }
-    if (!gate_open(d->rt->gate)) {
+    bool held = o->why.voluntary && !nc->m.deleted_ns && hold_stops(d->rt, nc);
+    if (held || !gate_open(d->rt->gate)) {
         return end(d, key, false);
     }
     if ((is_marked(nc) && mark_step(d, nc, o, &ret)) || delete_step(d, nc, &ret) ||

@@ -3,6 +3,7 @@
 
 #include "agent/claim/claim.h"
 #include "agent/cloud/cloud.h"
+#include "agent/leave/holds.h"
 #include "agent/store/store.h"
 #include "common/base/alloc.h"
 #include "common/base/map.h"
@@ -172,6 +173,10 @@ const char *brake_refuses(struct brake *b, const struct order *o)
     }
     if (np->has_limits && over_limits(b, np, o)) {
         return "the NodePool's limits leave no room any more";
+    }
+    const char *by = hold_launches(b->rt, o->pool);
+    if (by) {
+        return by;
     }
     const char *held = NULL;
     if (brake_launches_left(b) == 0) {

@@ -2,6 +2,7 @@
 #include "poolgate.h"
 
 #include "agent/cloud/cloud.h"
+#include "agent/leave/holds.h"
 
 static void close_pool(struct snapshot_pool_in *p, enum reason_code code, const char *text)
 {
@@ -9,7 +10,7 @@ static void close_pool(struct snapshot_pool_in *p, enum reason_code code, const 
     p->closed_text = text;
 }
 
-static void gate(struct arena *a, struct snapshot_pool_in *p)
+static void gate(struct runtime *rt, struct arena *a, struct snapshot_pool_in *p)
 {
     const struct nodepool *np = p->pool;
     const struct condition *ready = condition_find(&np->conditions, "Ready");
@@ -25,6 +26,10 @@ static void gate(struct arena *a, struct snapshot_pool_in *p)
                                : "the NodePool is not ready";
         close_pool(p, REASON_PoolNotReady, text);
     }
+    const char *held = p->closed == REASON_NONE ? hold_launches(rt, np->m.name) : NULL;
+    if (held) {
+        close_pool(p, REASON_Held, held);
+    }
 }
 
 void poolgate_pools(struct runtime *rt, struct arena *a, int64_t max_new_nodes,
@@ -35,7 +40,7 @@ void poolgate_pools(struct runtime *rt, struct arena *a, int64_t max_new_nodes,
     for (uint32_t i = 0; i < in->n_pools; i++) {
         pools[i] = in->pools[i];
         pools[i].max_new_nodes = max_new_nodes;
-        gate(a, &pools[i]);
+        gate(rt, a, &pools[i]);
     }
     in->pools = pools;
 }

@@ -7,6 +7,7 @@
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
 #include "guest.h"
+#include "held.h"
 #include "kube/podspec.h"
 #include "run.h"
 #include "starved.h"
@@ -24,6 +25,7 @@ struct sim_watchdog {
     struct map *said;    /* "Kind object" once noted */
     struct map *aging;   /* "Kind object" → since (int64_t *) */
     struct map *foreign; /* instances of others that were seen alive */
+    struct sim_held *held;
     char *cluster_uid;
     bool claims_changed;
     size_t n_instances;
@@ -236,6 +238,23 @@ static void check_replaced(struct sim_watchdog *w, const json_t *claim)
     }
 }
 
+/* Watches heal within that time. */
+static bool settled(const struct sim_watchdog *w)
+{
+    int64_t calm_ns = vclock_now(&w->run->world->clock) - faults_calm_since_ns(w->run->faults);
+    return !faults_storm(w->run->faults) &&
+           (faults_calm_since_ns(w->run->faults) < 0 || calm_ns > INVARIANT_SETTLED_NS);
+}
+
+static void check_held(struct sim_watchdog *w, const struct sim_change *c, bool removal)
+{
+    const char *by = settled(w) ? held_against(w->held, c, removal) : NULL;
+    if (by) {
+        violation(w, "Hold", jsonx_str_or(c->after ? c->after : c->before, "metadata.name", ""),
+                  by);
+    }
+}
+
 /* False only if the cloud knows it and it is down. */
 static bool instance_lives(const struct sim_watchdog *w, const json_t *claim)
 {
@@ -327,9 +346,7 @@ static void check_pdb(struct sim_watchdog *w, const json_t *pdb, const json_t *p
 static void check_eviction(struct sim_watchdog *w, const json_t *pod)
 {
     /* Else the server itself may go by a status that is still old. */
-    int64_t calm_ns = vclock_now(&w->run->world->clock) - faults_calm_since_ns(w->run->faults);
-    bool calm = !faults_storm(w->run->faults) &&
-                (faults_calm_since_ns(w->run->faults) < 0 || calm_ns > INVARIANT_SETTLED_NS);
+    bool calm = settled(w);
     for (size_t i = 0; calm && i < sim_api_count(api_of(w), SIM_PDB); i++) {
         check_pdb(w, sim_api_at(api_of(w), SIM_PDB, i), pod);
     }
@@ -385,9 +402,13 @@ static void on_change(void *ctx, const struct sim_change *c)
         w->claims_changed = true;
         if (goes && is_agent(c->who)) {
             check_removal(w, c->before);
+            check_held(w, c, voluntary(c->before));
         } else if (c->type != KUBE_DELETED && is_agent(c->who)) {
             check_limits(w, c);
+            check_held(w, c, false);
         }
+    } else if (c->kind == SIM_HOLD) {
+        held_change(w->held, c);
     } else if (c->kind == SIM_POD && goes && is_agent(c->who)) {
         check_eviction(w, c->before);
     }
@@ -654,9 +675,9 @@ void watchdog_end(struct sim_watchdog *w)
     static const char *const any[] = {NULL};
     int64_t calm_ns = faults_calm_since_ns(w->run->faults);
     size_t nodes = sim_api_count(api_of(w), SIM_NODE);
-    bool settled =
+    bool quiet =
         !nobody_works(w) && vclock_now(&w->run->world->clock) - calm_ns >= INVARIANT_SETTLED_NS;
-    for (int i = 0; settled && i < w->run->n_guests; i++) {
+    for (int i = 0; quiet && i < w->run->n_guests; i++) {
         struct sim_guest *g = w->run->guests[i];
         double seen = guest_metric(g, "karpenter_cluster_state_node_count", any);
         if (guest_up(g) && guest_leads(g) && seen != (double)nodes) {
@@ -677,6 +698,7 @@ struct sim_watchdog *watchdog_new(struct sim_run *r)
     w->said = map_new(WATCHDOG_MAX);
     w->aging = map_new(WATCHDOG_MAX);
     w->foreign = map_new(WATCHDOG_MAX);
+    w->held = held_new(r->world);
     const json_t *ns = sim_api_get(r->world->api, SIM_NAMESPACE, "", "kube-system");
     w->cluster_uid = xstrdup(jsonx_str_or(ns, "metadata.uid", ""));
     sim_api_subscribe(r->world->api, on_change, w);
@@ -694,6 +716,7 @@ void watchdog_free(struct sim_watchdog *w)
     }
     map_free(w->aging);
     map_free(w->foreign);
+    held_free(w->held);
     map_free(w->said);
     free(w->cluster_uid);
     free(w);
