@@ -91,30 +91,24 @@ static void about_requests(struct attention_ctx *x)
                   "kubectl get disruptionrequests");
 }
 
-static const char *held_what(struct attention_ctx *x, const struct hold *h)
-{
-    const char *until = "";
-    char when[TIMEFMT_TEXT];
-    if (h->until_ns != HOLD_WITHOUT_END) {
-        until = arena_printf(x->a, " until %s", timefmt_rfc3339(h->until_ns, when));
-    }
-    return arena_printf(
-        x->a, "%s %s of %s%s%s%s%s%s%s%s%s",
-        holds_obeyed(x->in->facts) ? "stops" : "Karpenter knows no Holds: this does not stop",
-        h->all ? "everything" : "disruption", hold_target_name(h->target), *h->name ? " " : "",
-        h->name, until, *h->reason ? ": " : "", h->reason, h->problem ? " (" : "",
-        h->problem ? h->problem : "", h->problem ? ")" : "");
-}
-
+/* Those that do not do what they say; the others stand at the head of the report. */
 static void about_holds(struct attention_ctx *x)
 {
     const struct world *w = x->in->world;
+    bool obeyed = holds_obeyed(x->in->facts);
     for (size_t i = 0; i < world_n(w, KIND_HOLD); i++) {
         const struct hold *h = world_at(w, KIND_HOLD, i);
-        if (hold_in_force(h, w->now_ns)) {
-            attention_add(x, TOPIC_HOLD, "Hold", "hold", h->m.name, held_what(x, h),
-                          arena_printf(x->a, "kubectl delete hold %s", h->m.name));
+        if (!hold_in_force(h, w->now_ns) || (obeyed && !h->problem)) {
+            continue;
         }
+        attention_add(x, TOPIC_HOLD, obeyed ? "InvalidHold" : "HoldNotObeyed", "hold", h->m.name,
+                      !obeyed
+                          ? "stops nothing: Karpenter is in charge and knows no Holds"
+                          : arena_printf(x->a, "%s: it stops %s%s%s", h->problem,
+                                         h->target == HOLD_CLUSTER ? "everything"
+                                                                   : hold_target_name(h->target),
+                                         *h->name ? " " : "", h->name),
+                      arena_printf(x->a, "kubectl delete hold %s", h->m.name));
     }
 }
 

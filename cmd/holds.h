@@ -7,6 +7,7 @@
 
 #include "common/core/hold.h"
 #include "facts.h"
+#include "term.h"
 
 /* Whoever is in charge obeys them. */
 bool holds_obeyed(const struct facts *f);
@@ -15,5 +16,10 @@ bool holds_obeyed(const struct facts *f);
 const char *holds_node(const struct world *w, struct arena *a, const char *pool, const char *claim,
                        const char *node);
 const char *holds_launches(const struct world *w, struct arena *a, const char *pool);
+/* The banner: a line per Hold in force, those of the cluster first; nothing if there is none, or
+ * nobody obeys them. */
+#define HOLDS_LINES 5u
+void holds_banner(const struct world *w, const struct facts *f, const struct term *t,
+                  struct arena *a, struct buf *out);
 
 #endif
