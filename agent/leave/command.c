@@ -276,8 +276,9 @@ static void delete_member(struct member *m)
     m->stage = MEMBER_GOING;
     if (!c->independent) {
         const struct nodeclaim *nc = store_claim(rt->store, m->claim);
-        const struct departure why = {.metric = command_reason_of(c->reason)->metric,
-                                      .voluntary = true};
+        const struct command_reason *reason = command_reason_of(c->reason);
+        const struct departure why = {
+            .metric = reason->metric, .code = reason->mark, .voluntary = true};
         depart_order(c->all->depart, nc, &why);
         c->open++;
         return;

@@ -16,10 +16,10 @@
  * spread over domains can let in later what it refused (its minimum rises), and so can affinity;
  * sched_topo_state tells whether one of them has changed.
  *
- * Default spread constraints hold for pods that declare none and belong to a ReplicaSet,
- * StatefulSet or ReplicationController; they are about the pods of that owner, which is what the
- * selector comes to that kube-scheduler derives from it. (It also derives one from Services for
- * pods without such an owner; here these have no defaults.)
+ * Default spread constraints hold for pods that declare none and that a Service selects or that
+ * belong to a ReplicaSet, StatefulSet or ReplicationController. As kube-scheduler they are about
+ * pods that all those Services select and the owner's selector; in place of the latter stands the
+ * owner itself, which comes to the same.
  *
  * As kube-scheduler: a selector that is absent selects nothing; affinity without any matching pod
  * is met by a pod that matches its own terms, and only then; nodes without the key are no place for
@@ -60,7 +60,7 @@ struct topo_group {
     bool honor_affinity, honor_taints;
     const sym *keys; /* SPREAD: those of all its kind in the pod; nodes that count have them all */
     uint32_t n_keys;
-    const char *owner_uid; /* SHARE, and SPREAD by default: whose pods it is about; else NULL */
+    const char *owner_uid; /* SHARE, and SPREAD by default: of its pods those that match; or NULL */
     uint32_t replicas;
     struct topo_domain *domains; /* sorted by value id */
     uint32_t n_domains, cap_domains;

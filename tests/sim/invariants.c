@@ -8,6 +8,7 @@
 #include "common/base/timefmt.h"
 #include "guest.h"
 #include "held.h"
+#include "historylook.h"
 #include "kube/podspec.h"
 #include "run.h"
 #include "starved.h"
@@ -19,6 +20,7 @@
 #define DO_NOT_DISRUPT "karpenter.sh/do-not-disrupt"
 #define DISRUPTED "karpenter.sh/disrupted"
 #define POOL "karpenter.sh/nodepool"
+#define DEADLINE "karpenter.sh/nodeclaim-termination-timestamp"
 
 struct sim_watchdog {
     struct sim_run *run;
@@ -239,16 +241,16 @@ static void check_replaced(struct sim_watchdog *w, const json_t *claim)
 }
 
 /* Watches heal within that time. */
-static bool settled(const struct sim_watchdog *w)
+static bool weather_is_settled(const struct sim_watchdog *w)
 {
-    int64_t calm_ns = vclock_now(&w->run->world->clock) - faults_calm_since_ns(w->run->faults);
+    int64_t since_ns = faults_calm_since_ns(w->run->faults);
     return !faults_storm(w->run->faults) &&
-           (faults_calm_since_ns(w->run->faults) < 0 || calm_ns > INVARIANT_SETTLED_NS);
+           (since_ns < 0 || vclock_now(&w->run->world->clock) - since_ns > INVARIANT_SETTLED_NS);
 }
 
 static void check_held(struct sim_watchdog *w, const struct sim_change *c, bool removal)
 {
-    const char *by = settled(w) ? held_against(w->held, c, removal) : NULL;
+    const char *by = weather_is_settled(w) ? held_against(w->held, c, removal) : NULL;
     if (by) {
         violation(w, "Hold", jsonx_str_or(c->after ? c->after : c->before, "metadata.name", ""),
                   by);
@@ -268,8 +270,9 @@ static bool instance_lives(const struct sim_watchdog *w, const json_t *claim)
     return true;
 }
 
-static void check_removal(struct sim_watchdog *w, const json_t *claim)
+static void check_removal(struct sim_watchdog *w, const struct sim_change *change)
 {
+    const json_t *claim = change->before;
     const char *node = jsonx_str(claim, "status.nodeName");
     const json_t *o = node ? sim_api_get(api_of(w), SIM_NODE, NULL, node) : NULL;
     /* What is gone or going already is no decision of the agent's. */
@@ -284,6 +287,7 @@ static void check_removal(struct sim_watchdog *w, const json_t *claim)
     }
     check_budget(w, claim);
     check_replaced(w, claim);
+    check_held(w, change, true);
 }
 
 /* ---- at an eviction
@@ -342,11 +346,26 @@ static void check_pdb(struct sim_watchdog *w, const json_t *pdb, const json_t *p
     }
 }
 
+/* No more than its own grace is left of its node's time: it goes whatever else holds it. */
+static bool time_is_up(const struct sim_watchdog *w, const json_t *pod)
+{
+    int64_t grace_ns = jsonx_int(pod, "spec.terminationGracePeriodSeconds", 30) * NS_PER_S, at_ns;
+    for (size_t i = 0; i < sim_api_count(api_of(w), SIM_NODECLAIM); i++) {
+        const json_t *c = sim_api_at(api_of(w), SIM_NODECLAIM, i);
+        const char *at = text_in(jsonx_obj(c, "metadata.annotations"), DEADLINE);
+        if (at && is_going(c) && str_eq(jsonx_str(c, "status.nodeName"), sim_pod_node(pod)) &&
+            timefmt_parse_rfc3339(at, &at_ns)) {
+            return vclock_wall(&w->run->world->clock) >= at_ns - grace_ns;
+        }
+    }
+    return false;
+}
+
 /* before = the pod as it was. */
 static void check_eviction(struct sim_watchdog *w, const json_t *pod)
 {
     /* Else the server itself may go by a status that is still old. */
-    bool calm = settled(w);
+    bool calm = weather_is_settled(w) && !time_is_up(w, pod);
     for (size_t i = 0; calm && i < sim_api_count(api_of(w), SIM_PDB); i++) {
         check_pdb(w, sim_api_at(api_of(w), SIM_PDB, i), pod);
     }
@@ -393,6 +412,20 @@ static void check_limits(struct sim_watchdog *w, const struct sim_change *c)
     }
 }
 
+/* Two are never right; where the API server fails the agent does not wait for ever to write one. */
+static void check_history(struct sim_watchdog *w, const json_t *claim)
+{
+    size_t n = historylook_of(api_of(w), jsonx_str_or(claim, "metadata.uid", ""));
+    bool ours = str_eq(jsonx_str(claim, "spec.nodeClassRef.group"), "karpenter.k8s.aws");
+    if (!ours || !jsonx_str(claim, "status.providerID") || (n == 0 && !weather_is_settled(w))) {
+        return;
+    }
+    if (n != 1) {
+        violation(w, "History", jsonx_str_or(claim, "metadata.name", ""),
+                  n ? "has more than one entry" : "is gone without an entry");
+    }
+}
+
 static void on_change(void *ctx, const struct sim_change *c)
 {
     struct sim_watchdog *w = ctx;
@@ -400,9 +433,11 @@ static void on_change(void *ctx, const struct sim_change *c)
         (c->type == KUBE_DELETED || is_going(c->after)) && c->before && !is_going(c->before);
     if (c->kind == SIM_NODECLAIM) {
         w->claims_changed = true;
+        if (c->type == KUBE_DELETED && is_agent(c->who) && is_going(c->before)) {
+            check_history(w, c->before);
+        }
         if (goes && is_agent(c->who)) {
-            check_removal(w, c->before);
-            check_held(w, c, voluntary(c->before));
+            check_removal(w, c);
         } else if (c->type != KUBE_DELETED && is_agent(c->who)) {
             check_limits(w, c);
             check_held(w, c, false);
@@ -453,6 +488,18 @@ static bool claim_exists(const struct sim_watchdog *w, const char *uid)
 {
     enum sim_kind_id kind;
     return sim_api_get_uid(api_of(w), uid, &kind) && kind == SIM_NODECLAIM;
+}
+
+/* A pool whose launches do not join is tried seldom, and says so. */
+static bool pool_fails(const struct sim_watchdog *w)
+{
+    for (size_t i = 0; i < sim_api_count(api_of(w), SIM_NODEPOOL); i++) {
+        const json_t *np = sim_api_at(api_of(w), SIM_NODEPOOL, i);
+        if (str_eq(sim_cond_status(np, "RegistrationFailing"), "True")) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* An agent says that a person should look at something: of that code, or of any. */
@@ -619,7 +666,7 @@ static void check_starved(struct sim_watchdog *w)
         const char *uid = jsonx_str_or(pod, "metadata.uid", "");
         bool waits = starved_waits(pod) && looked < INVARIANT_STARVED_PODS;
         looked += waits;
-        bool bad = too_old(w, "Waits", uid, waits, half_ns) && may_launch(w) &&
+        bool bad = too_old(w, "Waits", uid, waits, half_ns) && may_launch(w) && !pool_fails(w) &&
                    starved_could_run(w->run, pod);
         if (too_old(w, "Starved", uid, bad, half_ns) && !attention(w, NULL)) {
             violation(w, "Starved", jsonx_str_or(pod, "metadata.name", ""),
@@ -675,9 +722,9 @@ void watchdog_end(struct sim_watchdog *w)
     static const char *const any[] = {NULL};
     int64_t calm_ns = faults_calm_since_ns(w->run->faults);
     size_t nodes = sim_api_count(api_of(w), SIM_NODE);
-    bool quiet =
+    bool settled =
         !nobody_works(w) && vclock_now(&w->run->world->clock) - calm_ns >= INVARIANT_SETTLED_NS;
-    for (int i = 0; quiet && i < w->run->n_guests; i++) {
+    for (int i = 0; settled && i < w->run->n_guests; i++) {
         struct sim_guest *g = w->run->guests[i];
         double seen = guest_metric(g, "karpenter_cluster_state_node_count", any);
         if (guest_up(g) && guest_leads(g) && seen != (double)nodes) {
