@@ -50,8 +50,8 @@ enum store_kind {
     STORE_LIMIT_RANGE,
     STORE_RUNTIME_CLASS,
     STORE_SERVICE,
-    STORE_PDB,
     STORE_HOLD,
+    STORE_PDB,
     STORE_KINDS
 };
 
