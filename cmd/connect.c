@@ -65,23 +65,39 @@ static void on_answer(void *arg, const struct kube_resp *resp)
     loop_stop(a->loop);
 }
 
+/* The body, a new reference; NULL if the answer is none. */
+static json_t *wait_for(struct connection *n, struct answer *a, struct err *reterr)
+{
+    if (loop_run(n->loop, reterr) != 0) {
+        json_decref(a->body);
+        return NULL;
+    }
+    if (a->err.kind != ERR_NONE) {
+        json_decref(a->body);
+        connect_explain(n, &a->err);
+        if (reterr) {
+            *reterr = a->err;
+        }
+        return NULL;
+    }
+    return a->body;
+}
+
 json_t *connect_get(struct connection *n, const char *path, struct err *reterr)
 {
     struct answer a = {n->loop, NULL, ERR_INIT};
     (void)kube_get_raw(&n->client, path, on_answer, &a);
-    if (loop_run(n->loop, reterr) != 0) {
-        json_decref(a.body);
-        return NULL;
-    }
-    if (a.err.kind != ERR_NONE) {
-        json_decref(a.body);
-        connect_explain(n, &a.err);
-        if (reterr) {
-            *reterr = a.err;
-        }
-        return NULL;
-    }
-    return a.body;
+    return wait_for(n, &a, reterr);
+}
+
+int connect_patch(struct connection *n, enum kube_kind kind, const char *name, const json_t *patch,
+                  struct err *reterr)
+{
+    struct answer a = {n->loop, NULL, ERR_INIT};
+    (void)kube_patch(&n->client, kind, NULL, name, NULL, patch, NULL, on_answer, &a);
+    json_t *body = wait_for(n, &a, reterr);
+    json_decref(body);
+    return body ? 0 : -1;
 }
 
 void connect_explain(const struct connection *n, struct err *e)

@@ -20,6 +20,7 @@
 #include "world.h"
 
 #define GATHER(kind) (UINT64_C(1) << (kind))
+#define GATHER_HISTORY GATHER(KIND_COUNT) /* ConfigMap karp-history */
 
 /* kinds: GATHER bits. On failure the world holds what was read so far; the caller has it released
  * in any case. */

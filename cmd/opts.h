@@ -82,6 +82,8 @@ struct cmd_opts {
     const char *selector, *reason;
     int64_t max_actions; /* 0 = all */
     bool exit_code, ignore_budgets, show_moves;
+    int64_t since_ns; /* history; 0 = all */
+    bool yes;         /* of those that write: do not ask */
     /* offline input and facts */
     struct opt_texts snapshots;
     const char *catalog, *prices, *region, *at;

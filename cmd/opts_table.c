@@ -141,6 +141,19 @@ static const struct opt pods[] = {
 };
 GROUP(opts_pods, "Pods", pods);
 
+static const struct opt writing[] = {
+    {"dry-run", 0, OPT_CHOICE, AT(dry_run), NULL, "client|server|none",
+     "client: only say what would be written; server: have the server check it too"},
+    {"yes", 'y', OPT_FLAG, AT(yes), NULL, NULL, "Do not ask"},
+};
+GROUP(opts_write, "Writing", writing);
+
+static const struct opt history[] = {
+    {"since", 0, OPT_DURATION, AT(since_ns), "TIME", NULL,
+     "Only what left within this time: 30m, 24h, 3d"},
+};
+GROUP(opts_history, "History", history);
+
 static const struct opt snapshot[] = {
     {"redact", 0, OPT_FLAG, AT(redact), NULL, NULL,
      "Replace names, labels and the like by others; leave out what no decision needs"},

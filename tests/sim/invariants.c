@@ -24,9 +24,10 @@
 
 struct sim_watchdog {
     struct sim_run *run;
-    struct map *said;    /* "Kind object" once noted */
-    struct map *aging;   /* "Kind object" → since (int64_t *) */
-    struct map *foreign; /* instances of others that were seen alive */
+    struct map *said;      /* "Kind object" once noted */
+    struct map *aging;     /* "Kind object" → since (int64_t *) */
+    struct map *unwritten; /* UIDs of claims that went without an entry in the history */
+    struct map *foreign;   /* instances of others that were seen alive */
     struct sim_held *held;
     char *cluster_uid;
     bool claims_changed;
@@ -412,17 +413,29 @@ static void check_limits(struct sim_watchdog *w, const struct sim_change *c)
     }
 }
 
-/* Two are never right; where the API server fails the agent does not wait for ever to write one. */
+/* Two are never right. Where it cannot be written now it may be later. */
 static void check_history(struct sim_watchdog *w, const json_t *claim)
 {
-    size_t n = historylook_of(api_of(w), jsonx_str_or(claim, "metadata.uid", ""));
+    const char *uid = jsonx_str_or(claim, "metadata.uid", "");
+    const char *name = jsonx_str_or(claim, "metadata.name", "");
     bool ours = str_eq(jsonx_str(claim, "spec.nodeClassRef.group"), "karpenter.k8s.aws");
-    if (!ours || !jsonx_str(claim, "status.providerID") || (n == 0 && !weather_is_settled(w))) {
+    size_t n = historylook_of(api_of(w), uid);
+    if (!ours || !jsonx_str(claim, "status.providerID")) {
         return;
     }
-    if (n != 1) {
-        violation(w, "History", jsonx_str_or(claim, "metadata.name", ""),
-                  n ? "has more than one entry" : "is gone without an entry");
+    if (n > 1) {
+        violation(w, "History", name, "has more than one entry");
+    } else if (n == 0 && weather_is_settled(w)) {
+        map_put(w->unwritten, uid, w, NULL);
+    }
+}
+
+static void check_unwritten(struct sim_watchdog *w)
+{
+    for (MAP_EACH(w->unwritten, e)) {
+        if (historylook_of(api_of(w), map_key(e)) != 1) {
+            violation(w, "History", map_key(e), "is gone without an entry");
+        }
     }
 }
 
@@ -722,6 +735,7 @@ void watchdog_end(struct sim_watchdog *w)
     static const char *const any[] = {NULL};
     int64_t calm_ns = faults_calm_since_ns(w->run->faults);
     size_t nodes = sim_api_count(api_of(w), SIM_NODE);
+    check_unwritten(w);
     bool settled =
         !nobody_works(w) && vclock_now(&w->run->world->clock) - calm_ns >= INVARIANT_SETTLED_NS;
     for (int i = 0; settled && i < w->run->n_guests; i++) {
@@ -746,6 +760,7 @@ struct sim_watchdog *watchdog_new(struct sim_run *r)
     w->aging = map_new(WATCHDOG_MAX);
     w->foreign = map_new(WATCHDOG_MAX);
     w->held = held_new(r->world);
+    w->unwritten = map_new(WATCHDOG_MAX);
     const json_t *ns = sim_api_get(r->world->api, SIM_NAMESPACE, "", "kube-system");
     w->cluster_uid = xstrdup(jsonx_str_or(ns, "metadata.uid", ""));
     sim_api_subscribe(r->world->api, on_change, w);
@@ -764,6 +779,7 @@ void watchdog_free(struct sim_watchdog *w)
     map_free(w->aging);
     map_free(w->foreign);
     held_free(w->held);
+    map_free(w->unwritten);
     map_free(w->said);
     free(w->cluster_uid);
     free(w);

@@ -18,7 +18,7 @@
  * - Limit: it creates or fills a claim, and the pool's claims exceed the pool's limits
  *
  * - History: it removes the finalizer of a claim that had an instance, and karp-history has more
- *   than one entry about it, or in settled weather none
+ *   than one entry about it; or in settled weather none, nor has it one at the end
  *
  * At any time:
  * - TwoInstances: two living instances carry the UID of one claim

@@ -1,0 +1,111 @@
+/* cordon.c - `kubectl karp cordon` and `uncordon`: nothing new is scheduled to a node. */
+#include "change.h"
+#include "common/base/jsonx.h"
+#include "common/base/str.h"
+#include "opts_table.h"
+
+#define NAMES_MAX 1000u
+
+/* "node/NAME" is NAME. Whole pools are a Hold's, which this version does not have. */
+static int read_name(const char *word, const char *verb, const char **ret, struct err *reterr)
+{
+    static const char *const kinds[] = {"node/", "nodes/", "no/"};
+    const char *slash = strchr(word, '/');
+    *ret = slash ? slash + 1 : word;
+    for (size_t i = 0; slash && i < ARRAY_LEN(kinds); i++) {
+        if (str_starts(word, kinds[i])) {
+            slash = NULL;
+        }
+    }
+    if (slash) {
+        return err_set(reterr, ERR_INVALID,
+                       "%s takes nodes, not %s: Holds, which stop a whole nodepool, are not there "
+                       "yet; a budget of nodes \"0\" stops its disruption, a limit of \"0\" its "
+                       "launches",
+                       verb, word);
+    }
+    return **ret ? 0 : err_set(reterr, ERR_INVALID, "%s: a node without a name", verb);
+}
+
+static json_t *get_node(struct connection *n, const char *name, struct err *reterr)
+{
+    AUTO_BUF struct buf path;
+    buf_init(&path, KUBE_PATH_MAX);
+    kube_path(&path, KIND_NODE, NULL, name, NULL);
+    return connect_get(n, path.p, reterr);
+}
+
+static int one(struct cmd *c, struct connection *n, const char *name, bool on, struct err *reterr)
+{
+    AUTO_JSON json_t *node = get_node(n, name, reterr);
+    if (!node) {
+        return -1;
+    }
+    bool already = jsonx_bool(node, "spec.unschedulable", false) == on;
+    if (!already) {
+        AUTO_JSON json_t *patch = json_pack("{s:{s:s}, s:{s:o}}", "metadata", "uid",
+                                            jsonx_str_or(node, "metadata.uid", ""), "spec",
+                                            "unschedulable", on ? json_true() : json_null());
+        if (change_patch(c, n, KIND_NODE, name, patch, reterr) != 0) {
+            return -1;
+        }
+    }
+    (void)fprintf(c->out, "node/%s %s%sed%s\n", name, already ? "already " : "",
+                  on ? "cordon" : "uncordon", change_suffix(c));
+    return 0;
+}
+
+static int change(struct cmd *c, bool on, struct err *reterr)
+{
+    const struct opt_texts *w = &c->o->words;
+    const char *verb = on ? "cordon" : "uncordon", *name;
+    struct connection n;
+    int rc = 0;
+    if (w->n == 0 || w->n > NAMES_MAX) {
+        return err_set(reterr, ERR_INVALID, "say: %s NODE...", verb);
+    }
+    for (size_t i = 0; i < w->n; i++) {
+        if (read_name(w->v[i], verb, &name, reterr) != 0) {
+            return -1;
+        }
+    }
+    if (change_open(c, &n, reterr) != 0) {
+        return -1;
+    }
+    for (size_t i = 0; i < w->n && rc == 0; i++) {
+        (void)read_name(w->v[i], verb, &name, NULL);
+        rc = one(c, &n, name, on, reterr);
+    }
+    connect_close(&n);
+    return rc;
+}
+
+static int cordon(struct cmd *c, struct err *reterr)
+{
+    return change(c, true, reterr);
+}
+
+static int uncordon(struct cmd *c, struct err *reterr)
+{
+    return change(c, false, reterr);
+}
+
+static const struct opt_group *const groups[] = {&opts_write, &opts_connection, &opts_general,
+                                                 NULL};
+
+const struct cmd_info cmd_cordon_info = {
+    "cordon",
+    "Keeps new pods off a node",
+    "NODE... [flags]",
+    "Marks nodes unschedulable, as kubectl cordon: kube-scheduler puts no new pod there and karp\n"
+    "plans none there. Pods that run stay. Nobody is asked.\n"
+    "\n"
+    "Examples:\n"
+    "  kubectl karp cordon ip-10-0-2-12\n"
+    "  kubectl karp uncordon ip-10-0-2-12\n",
+    cordon,
+    groups};
+
+const struct cmd_info cmd_uncordon_info = {"uncordon",        "Lets new pods onto a node again",
+                                           "NODE... [flags]", "Takes back what cordon did.\n",
+                                           uncordon,          groups};
