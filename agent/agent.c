@@ -17,6 +17,7 @@
 #include "agent/leave/command.h"
 #include "agent/leave/emptiness.h"
 #include "agent/leave/expiration.h"
+#include "agent/leave/holds.h"
 #include "agent/leave/instancestatus.h"
 #include "agent/leave/interruption.h"
 #include "agent/leave/repair.h"
@@ -64,6 +65,7 @@
     X(termination)                                                                                 \
     X(interruption)                                                                                \
     X(instancestatus)                                                                              \
+    X(holds)                                                                                       \
     X(commands)                                                                                    \
     X(emptiness)                                                                                   \
     X(expiration)                                                                                  \
@@ -165,6 +167,7 @@ static void controllers_free(struct agent *a)
     expiration_free(a->expiration);
     emptiness_free(a->emptiness);
     commands_free(a->commands);
+    holds_free(a->holds);
     instancestatus_free(a->instancestatus);
     interruption_free(a->interruption);
     termination_free(a->termination);

@@ -5,6 +5,7 @@
 #define KARP_CMD_ATTENTION_INT_H
 
 #include "attention.h"
+#include "holds.h"
 
 enum attention_topic {
     TOPIC_CLUSTER,

@@ -5,6 +5,7 @@
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
 #include "fleet.h"
+#include "holds.h"
 #include "labelsel.h"
 #include "report.h"
 #include "screen.h"
@@ -12,40 +13,18 @@
 #define ANN_APPROVAL "karp.dev/disruption-approval"
 #define STEP_UNITS UINT64_C(50000000)
 
-const uint64_t disrupt_kinds =
-    GATHER(KIND_POD_DISRUPTION_BUDGET) | GATHER(KIND_DISRUPTION_REQUEST) | GATHER(KIND_HOLD);
+const uint64_t disrupt_kinds = GATHER(KIND_POD_DISRUPTION_BUDGET) | GATHER(KIND_DISRUPTION_REQUEST);
 
 /* ---- Holds ----------------------------------------------------------------------------------- */
-
-static bool targets(const struct world_hold *h, const struct snapshot_node *n)
-{
-    if (str_eq(h->target_kind, "Cluster")) {
-        return true;
-    }
-    if (str_eq(h->target_kind, "NodePool")) {
-        return n->pool && str_eq(n->pool->np->m.name, h->target_name);
-    }
-    if (str_eq(h->target_kind, "NodeClaim")) {
-        return n->claim && str_eq(n->claim->m.name, h->target_name);
-    }
-    return str_eq(h->target_kind, "Node") && n->node && str_eq(n->node->m.name, h->target_name);
-}
 
 static const char *held(void *ctx, const struct snapshot_node *n)
 {
     struct disrupt *d = ctx;
     const struct world *w = &d->s->w;
-    for (size_t i = 0; i < world_n(w, KIND_HOLD); i++) {
-        const struct world_hold *h = world_at(w, KIND_HOLD, i);
-        if ((h->until_ns == 0 || h->until_ns > w->now_ns) && targets(h, n)) {
-            struct arena *a = &d->s->a;
-            return arena_printf(a, "hold %s%s%s%s%s%s%s", h->name, *h->by ? " by " : "", h->by,
-                                h->until_ns ? " until " : "",
-                                h->until_ns ? screen_clock(a, h->until_ns, w->now_ns) : "",
-                                *h->reason ? ": " : "", h->reason);
-        }
-    }
-    return NULL;
+    const char *pool = n->pool ? n->pool->np->m.name : NULL;
+    const char *claim = n->claim ? n->claim->m.name : NULL;
+    const char *node = n->node ? n->node->m.name : NULL;
+    return holds_node(w, &d->s->a, pool, claim, node);
 }
 
 /* ---- approval -------------------------------------------------------------------------------- */
@@ -307,10 +286,10 @@ int disrupt_plan(struct session *s, unsigned reasons, struct disrupt *ret, struc
     if (disrupt_hidden(&s->w, &s->a)) {
         options.selected = no_node;
     }
-    bool ours = ret->facts.charge != CHARGE_KARPENTER;
+    bool ours = holds_obeyed(&ret->facts);
     struct candidate_facts facts = {.ctx = ret,
                                     .launches_failing = launches_failing,
-                                    .held = held,
+                                    .held = ours ? held : NULL,
                                     .churn_until = churn_until,
                                     .price_suspect = price_suspect,
                                     .drift_suspect = drift_suspect,

@@ -53,11 +53,6 @@ struct world_request {
     int64_t created_ns, expires_ns;
 };
 
-struct world_hold {
-    const char *name, *target_kind, *target_name, *scope, *reason, *by;
-    int64_t until_ns; /* 0 = without end */
-};
-
 /* What a controller says about an object. */
 struct world_event {
     enum kube_kind about; /* pod, node, NodeClaim or NodePool */

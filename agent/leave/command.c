@@ -12,6 +12,7 @@
 #include "common/base/str.h"
 #include "common/kube/events.h"
 #include "depart.h"
+#include "holds.h"
 #include "taint_sweep.h"
 
 static const struct command_reason reasons[] = {
@@ -215,6 +216,10 @@ const char *member_changed(const struct member *m)
     if (forbids(&n->m) || forbids(&nc->m)) {
         return "it must not be disrupted any more";
     }
+    const char *held = hold_stops(rt, nc);
+    if (held) {
+        return held;
+    }
     return m->c->n_in == 0 && m->c->independent && command_expected(rt, n, nc)
                ? "pods are planned for it"
                : NULL;
@@ -272,7 +277,8 @@ static void delete_member(struct member *m)
     if (!c->independent) {
         const struct nodeclaim *nc = store_claim(rt->store, m->claim);
         const struct command_reason *reason = command_reason_of(c->reason);
-        const struct departure why = {.metric = reason->metric, .code = reason->mark};
+        const struct departure why = {
+            .metric = reason->metric, .code = reason->mark, .voluntary = true};
         depart_order(c->all->depart, nc, &why);
         c->open++;
         return;
@@ -646,6 +652,18 @@ static void on_claim(void *arg, const char *key, const void *before, const void 
     }
 }
 
+static void on_hold(void *arg, const char *key, const void *before, const void *now)
+{
+    struct commands *all = arg;
+    (void)key;
+    (void)before;
+    for (struct command *c = now ? all->first : NULL; c; c = c->next) {
+        if (c->stage == COMMAND_WAITING && !c->undone) {
+            timer_set(&all->rt->timers, &c->look, now_of(c), on_look, c);
+        }
+    }
+}
+
 static void on_period(void *arg)
 {
     struct commands *all = arg;
@@ -676,6 +694,7 @@ struct commands *commands_new(struct runtime *rt)
                        "Replacements that were not ready when their disruption was given up.",
                        METRIC_COUNTER, LABELS("decision", "reason", "consolidation_type"), NULL, 0);
     store_subscribe(rt->store, STORE_CLAIM, on_claim, all);
+    store_subscribe(rt->store, STORE_HOLD, on_hold, all);
     rt->commands = all;
     return all;
 }

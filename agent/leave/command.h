@@ -13,7 +13,7 @@
  *           {"command": ID, "of": how many, "claims": […]}. From here on the members' pods are
  *           planned on them (intents.h); before it nobody plans them (command_holds_pods)
  *   wait    until every replacement is Initialized
- *   look    members, pool and pods once more, right before the first eviction
+ *   look    members, pool, pods and Holds once more, right before the first eviction
  *   delete  the NodeClaims; termination.h drains and ends them
  *
  * A command is all or nothing until its first deletion; after that it only goes forward. With
@@ -22,9 +22,10 @@
  * Undo, at every stage before the deletion: an objection, a write that fails (a conflict is the
  * world having moved), a replacement that cannot be created, goes away or comes to nothing
  * (liveness.h), COMMAND_WAIT_NS without progress while waiting, a person who marks node or claim
- * do-not-disrupt. Taint and mark are then taken off by taint_sweep.h. Replacements that are there
- * already stay: pods may use them, else they are empty nodes. A member that is deleted by somebody
- * else meanwhile (a user, an interruption) is done with; the rest goes on.
+ * do-not-disrupt, or holds it (holds.h). Taint and mark are then taken off by taint_sweep.h.
+ * Replacements that are there already stay: pods may use them, else they are empty nodes. A member
+ * that is deleted by somebody else meanwhile (a user, an interruption) is done with; the rest goes
+ * on.
  *
  * Recovery: nothing of this is remembered but in the API server. Every COMMAND_SWEEP_NS, and so
  * after a start, members that no command of this process stands behind are looked at: if their mark

@@ -16,6 +16,7 @@
 #include "common/core/candidate.h"
 #include "common/kube/events.h"
 #include "expiration.h"
+#include "holds.h"
 
 /* A claim that is left in peace. */
 struct spared {
@@ -146,6 +147,12 @@ static bool launches_failing(void *ctx, const struct snapshot_pool *p)
     return launchlog_failing(r->launches, p->np->m.name);
 }
 
+static const char *held(void *ctx, const struct snapshot_node *n)
+{
+    const struct replacer *r = ctx;
+    return hold_stops_node(r->rt, n);
+}
+
 static void say_blocked(struct replacer *r, const struct snapshot_node *n, const char *why)
 {
     struct events_subject node = {KIND_NODE, NULL, n->node->m.name, n->node->m.uid};
@@ -183,9 +190,8 @@ static bool may_leave(struct replacer *r, const struct candidate_in *in,
         return room.disrupting < room.allowed;
     }
     if (n->node && n->claim && why.code != REASON_Deleting) {
-        char text[160];
-        snprintf(text, sizeof(text), "Cannot disrupt Node: %s", reason_name(why.code));
-        say_blocked(r, n, text);
+        const char *by = why.code == REASON_Held ? why.text : reason_name(why.code);
+        say_blocked(r, n, arena_printf(&r->mem, "Cannot disrupt Node: %s", by));
     }
     return false;
 }
@@ -203,7 +209,8 @@ static struct choice choose(struct replacer *r)
                                     .facts = {.ctx = r,
                                               .nominated = nominated,
                                               .in_command = in_command,
-                                              .launches_failing = launches_failing}};
+                                              .launches_failing = launches_failing,
+                                              .held = held}};
     for (uint32_t i = 0; i < r->snap.n_nodes; i++) {
         const struct snapshot_node *n = &r->snap.nodes[i];
         struct choice c = {.node = n,

@@ -3,6 +3,7 @@
 
 #include "agent/claim/reghealth.h"
 #include "agent/cloud/cloud.h"
+#include "agent/leave/holds.h"
 #include "agent/work/marker.h"
 
 static void close_pool(struct snapshot_pool_in *p, enum reason_code code, const char *text)
@@ -11,7 +12,7 @@ static void close_pool(struct snapshot_pool_in *p, enum reason_code code, const 
     p->closed_text = text;
 }
 
-static void gate(const struct runtime *rt, struct arena *a, struct snapshot_pool_in *p)
+static void gate(struct runtime *rt, struct arena *a, struct snapshot_pool_in *p)
 {
     const struct nodepool *np = p->pool;
     const char *aside = marker_pool_closed(rt->marker, np->m.name);
@@ -29,6 +30,10 @@ static void gate(const struct runtime *rt, struct arena *a, struct snapshot_pool
                                ? arena_printf(a, "the NodePool is not ready: %s", ready->message)
                                : "the NodePool is not ready";
         close_pool(p, REASON_PoolNotReady, text);
+    }
+    const char *held = p->closed == REASON_NONE ? hold_launches(rt, np->m.name) : NULL;
+    if (held) {
+        close_pool(p, REASON_Held, held);
     }
 }
 
