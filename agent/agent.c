@@ -10,6 +10,7 @@
 #include "agent/claim/reghealth.h"
 #include "agent/claim/tagging.h"
 #include "agent/cloud/cloud.h"
+#include "agent/disrupt/consolidator.h"
 #include "agent/history/history.h"
 #include "agent/lead/cluster.h"
 #include "agent/lead/lease.h"
@@ -71,6 +72,7 @@
     X(expiration)                                                                                  \
     X(repair)                                                                                      \
     X(replacer)                                                                                    \
+    X(consolidator)                                                                                \
     X(provisioner)                                                                                 \
     X(publish)                                                                                     \
     X(gauges)
@@ -162,6 +164,7 @@ static void controllers_free(struct agent *a)
     gauges_free(a->gauges);
     publish_free(a->publish);
     provisioner_free(a->provisioner);
+    consolidator_free(a->consolidator);
     replacer_free(a->replacer);
     repair_free(a->repair);
     expiration_free(a->expiration);

@@ -5,7 +5,8 @@
  *
  *   taint   karpenter.sh/disrupted:NoSchedule on each Node, under the version that was decided on
  *   mark    condition DisruptionReason=True on each NodeClaim, with the reason (Empty, Drifted,
- *           Underutilized) and, where there are replacements, "command ID: …" as its message
+ *           Underutilized) and, where there are replacements, "command ID: …" as its message; where
+ *           a plan is carried out, its digest stands at the end of it
  *   read    a LIST of the members' pods, answered by quorum, taken after the last taint was in
  *           place: what stands in no cache shows here. A pod that was not planned for, or one that
  *           must not be disrupted, is an objection
@@ -66,6 +67,7 @@ struct commands;
 enum command_end {
     COMMAND_REMOVED, /* its deletion was accepted */
     COMMAND_LET_GO,
+    COMMAND_IN_VAIN, /* let go because a replacement came to nothing or was not ready in time */
     COMMAND_DOUBTFUL /* not removed as far as is known: the answer was lost */
 };
 
@@ -75,6 +77,7 @@ typedef void (*command_fn)(void *ctx, const char *node, const char *claim, enum 
 struct command_spec {
     enum disruption_reason reason;
     const char *type; /* label consolidation_type; a literal */
+    const char *plan; /* digest of the step that this carries out (core/plan.h), or NULL */
     bool independent;
     const struct snapshot_node *const *out; /* what is needed of them is copied */
     uint32_t n_out;
@@ -117,6 +120,9 @@ struct command_overlap commands_overlap(const struct commands *c, const char *po
 /* Pods are expected on the node. */
 bool command_expected(struct runtime *rt, const struct node *n, const struct nodeclaim *nc);
 
+#define COMMAND_PLAN 64
+/* The digest of the plan that the claim's mark names. */
+bool command_plan_of(const struct nodeclaim *nc, char dst[COMMAND_PLAN + 1]);
 /* The command that the claim's mark names, with replacements; false if it names none. */
 bool command_id_of(const struct nodeclaim *nc, char dst[COMMAND_ID + 1]);
 /* The claim is a replacement of that command. */
