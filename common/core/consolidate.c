@@ -485,7 +485,7 @@ static bool enough(const struct consolidate *c)
 {
     int64_t most = price_most(c);
     return c->try + 1 >= REPLAY || c->n_ratio < 2 || c->result.truncated ||
-           c->best.saving >= most - most / 20;
+           spent(c) >= CONSOLIDATE_MAX_AGAIN || c->best.saving >= most - most / 20;
 }
 
 static bool search(struct consolidate *c)

@@ -19,6 +19,10 @@
 /* Nodes of one set: a step that moves more at once is no step. (Karpenter stops at 101.) */
 #define CONSOLIDATE_MAX_SET 100
 #define CONSOLIDATE_MAX_MISSES 64
+/* Nodes that a set grows beyond its best share. */
+#define CONSOLIDATE_MAX_BEYOND 12
+/* Work units after which no other order of searching is begun: seconds, in very large fleets. */
+#define CONSOLIDATE_MAX_AGAIN 4000000
 /* Proportions of cpu and memory for which a lower bound of prices is known. */
 #define CONSOLIDATE_MIXES 8
 /* Less is no saving but the rounding of prices. */

@@ -383,13 +383,20 @@ static void shrink(struct growth *g, uint32_t n)
     }
 }
 
+/* Where the share counts, it does not come back once a set has grown far beyond its best. */
+static uint32_t most_nodes(const struct consolidate *c)
+{
+    uint32_t far = c->g.now.n + CONSOLIDATE_MAX_BEYOND;
+    return c->try > 0 && c->g.now.n > 0 && far < CONSOLIDATE_MAX_SET ? far : CONSOLIDATE_MAX_SET;
+}
+
 /* The set gets one node more. When no other fits, it may have another new node, unless what it
  * saves is near to all that its members could: then those there are keep the size that was best.
  * More new nodes must be clearly better, because small steps are safer. */
 bool search_grow(struct consolidate *c)
 {
     struct growth *g = &c->g;
-    while (g->at < c->n_sets && g->misses < CONSOLIDATE_MAX_MISSES && g->n < CONSOLIDATE_MAX_SET) {
+    while (g->at < c->n_sets && g->misses < CONSOLIDATE_MAX_MISSES && g->n < most_nodes(c)) {
         struct cand *x = c->sets[g->at++];
         if (!free_to_go(x) || g->refused[x->kind] == g->max_new || x->in_set == g->serial ||
             whatif_touched(c->s, x->node) || too_many(c, x)) {
