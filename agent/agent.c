@@ -1,11 +1,13 @@
 /* agent.c - wires the agent's parts and turns them; see agent.h. */
 #include "agent.h"
 
+#include "agent/claim/consistency.h"
 #include "agent/claim/consolidatable.h"
 #include "agent/claim/gc.h"
 #include "agent/claim/launcher.h"
 #include "agent/claim/lifecycle.h"
 #include "agent/claim/podevents.h"
+#include "agent/claim/reghealth.h"
 #include "agent/claim/tagging.h"
 #include "agent/cloud/cloud.h"
 #include "agent/history/history.h"
@@ -17,6 +19,7 @@
 #include "agent/leave/expiration.h"
 #include "agent/leave/instancestatus.h"
 #include "agent/leave/interruption.h"
+#include "agent/leave/repair.h"
 #include "agent/leave/replacer.h"
 #include "agent/leave/termination.h"
 #include "agent/plan/creator.h"
@@ -52,6 +55,7 @@
     X(gc)                                                                                          \
     X(lifecycle)                                                                                   \
     X(tagging)                                                                                     \
+    X(consistency)                                                                                 \
     X(creator)                                                                                     \
     X(nodepools)                                                                                   \
     X(podevents)                                                                                   \
@@ -62,6 +66,7 @@
     X(commands)                                                                                    \
     X(emptiness)                                                                                   \
     X(expiration)                                                                                  \
+    X(repair)                                                                                      \
     X(replacer)                                                                                    \
     X(provisioner)                                                                                 \
     X(publish)                                                                                     \
@@ -132,6 +137,7 @@ struct agent *agent_new(const struct agent_options *o, const struct agent_ports 
     rt->store = store_new(rt);
     rt->intents = intents_new(rt);
     rt->ineffective = ineffective_new(rt);
+    rt->reghealth = reghealth_new(rt);
     identity(rt);
     a->events_env = (struct events_env){.client = &rt->client,
                                         .clock = rt->clock,
@@ -153,6 +159,7 @@ static void controllers_free(struct agent *a)
     publish_free(a->publish);
     provisioner_free(a->provisioner);
     replacer_free(a->replacer);
+    repair_free(a->repair);
     expiration_free(a->expiration);
     emptiness_free(a->emptiness);
     commands_free(a->commands);
@@ -163,6 +170,7 @@ static void controllers_free(struct agent *a)
     podevents_free(a->podevents);
     nodepools_free(a->nodepools);
     creator_free(a->creator);
+    consistency_free(a->consistency);
     tagging_free(a->tagging);
     lifecycle_free(a->lifecycle);
     gc_free(a->gc);
@@ -184,6 +192,7 @@ void agent_free(struct agent *a)
     controllers_free(a);
     cloud_free(rt->cloud);
     events_free(rt->events);
+    reghealth_free(rt->reghealth);
     ineffective_free(rt->ineffective);
     intents_free(rt->intents);
     store_free(rt->store);

@@ -25,6 +25,7 @@ struct ineffective;
 struct intents;
 struct launcher;
 struct metrics;
+struct reghealth;
 struct store;
 struct walltime;
 
@@ -46,6 +47,7 @@ struct runtime {
     struct store *store;
     struct intents *intents;         /* which pods are planned where */
     struct ineffective *ineffective; /* launches that help nobody */
+    struct reghealth *reghealth;     /* do a pool's nodes join? */
     struct events *events;
     struct cloud *cloud;
     struct launcher *launcher; /* for launcher_settled */

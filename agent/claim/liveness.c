@@ -6,6 +6,7 @@
 #include "claim.h"
 #include "common/base/timefmt.h"
 #include "lifecycle.h"
+#include "reghealth.h"
 
 #define CLOSED_NS (2 * NS_PER_S)
 #define SKEW_AGAIN_NS (30 * NS_PER_S) /* until the clock is looked at again */
@@ -15,6 +16,7 @@ static void on_deleted(void *ctx, const char *key, const struct kube_resp *resp)
     struct runtime *rt = ctx;
     const struct nodeclaim *nc = store_claim(rt->store, key);
     if (resp->err.kind == ERR_NONE && nc) {
+        reghealth_failed(rt->reghealth, nc);
         claim_count_disrupted(rt, nc,
                               claim_is(nc, "Launched") ? DISRUPTED_REGISTRATION_TIMEOUT
                                                        : DISRUPTED_LAUNCH_TIMEOUT);
@@ -58,10 +60,5 @@ bool liveness_launch_step(const struct claim_look *look, enum queue_verdict *ret
 bool liveness_registration_step(const struct claim_look *look, enum queue_verdict *ret)
 {
     const struct nodepool *np = store_pool(look->rt->store, look->nc->pool);
-    const char *own = np ? kvs_get(&np->m.annotations, "karp.dev/registration-timeout") : NULL;
-    int64_t timeout_ns = look->rt->opt->registration_timeout_ns, parsed_ns;
-    if (own && timefmt_parse_duration(own, &parsed_ns) && parsed_ns > 0) {
-        timeout_ns = parsed_ns;
-    }
-    return expire(look, "Registered", timeout_ns, ret);
+    return expire(look, "Registered", reghealth_timeout_ns(look->rt->opt, np), ret);
 }

@@ -252,6 +252,7 @@ struct sim_run *sim_run_new(const struct scenario *s, const struct run_options *
     r->trouble = NEW(struct api_trouble);
     r->world = sim_world_new(
         &(struct sim_world_options){.start_wall_ns = s->start_wall_ns, .seed = o->seed});
+    sim_sched_default_spreads(r->world->sched, s->default_spreads);
     r->world->cloud.exists = instance_exists;
     r->world->cloud.ctx = r;
     if (o->trace) {
