@@ -128,7 +128,8 @@ static bool lacking(void *ctx, const struct snapshot_node *n)
 /* ---- which steps may start ---------------------------------------------------------------------
  */
 
-/* Empty nodes are emptiness.h's, asked-for replacements replacer.h's. */
+/* Empty nodes are emptiness.h's, also those that are about to be: their last pods are on their way
+ * out. Asked-for replacements are replacer.h's. */
 static bool is_ours(const struct consolidate_step *s)
 {
     for (uint32_t i = 0; i < s->n_out; i++) {
@@ -136,7 +137,7 @@ static bool is_ours(const struct consolidate_step *s)
             return false;
         }
     }
-    return s->reason != DISRUPT_EMPTY;
+    return s->reason != DISRUPT_EMPTY && (s->reason == DISRUPT_DRIFTED || s->n_moves > 0);
 }
 
 static bool waits_for_approval(const struct consolidator *c, const struct consolidate_step *s)
