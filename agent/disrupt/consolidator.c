@@ -17,6 +17,7 @@
 #include "common/base/str.h"
 #include "common/core/approval.h"
 #include "common/kube/events.h"
+#include "driftguard.h"
 #include "proposal.h"
 
 enum stage {
@@ -245,6 +246,19 @@ static void on_end(void *ctx, const char *node UNUSED, const char *claim, enum c
     look_soon(c);
 }
 
+/* Drift of a pool whose replacements fail is halted (driftguard.h). */
+static void on_drift_end(void *ctx, const char *node, const char *claim, enum command_end how)
+{
+    struct consolidator *c = ctx;
+    const struct nodeclaim *nc = store_claim(c->rt->store, claim);
+    if (nc && how == COMMAND_IN_VAIN) {
+        driftguard_failed(c->rt->driftguard, nc->pool, node);
+    } else if (nc && how == COMMAND_REMOVED) {
+        driftguard_replaced(c->rt->driftguard, nc->pool);
+    }
+    on_end(ctx, node, claim, how);
+}
+
 static void orders_free(struct order **v, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -323,7 +337,7 @@ static void start(struct consolidator *c, const struct consolidate_step *s)
                                 .n_out = s->n_out,
                                 .in = in,
                                 .n_in = s->n_in,
-                                .end = on_end,
+                                .end = s->reason == DISRUPT_DRIFTED ? on_drift_end : on_end,
                                 .ctx = c};
     spec.moves = placements(c, s, &spec.n_moves);
     say_begins(c, s, "begins to disrupt node(s)");
