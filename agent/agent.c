@@ -11,6 +11,8 @@
 #include "agent/claim/tagging.h"
 #include "agent/cloud/cloud.h"
 #include "agent/disrupt/consolidator.h"
+#include "agent/disrupt/drifted.h"
+#include "agent/disrupt/driftguard.h"
 #include "agent/history/history.h"
 #include "agent/lead/cluster.h"
 #include "agent/lead/lease.h"
@@ -72,6 +74,7 @@
     X(expiration)                                                                                  \
     X(repair)                                                                                      \
     X(replacer)                                                                                    \
+    X(drifted)                                                                                     \
     X(consolidator)                                                                                \
     X(provisioner)                                                                                 \
     X(publish)                                                                                     \
@@ -143,6 +146,7 @@ struct agent *agent_new(const struct agent_options *o, const struct agent_ports 
     rt->store = store_new(rt);
     rt->intents = intents_new(rt);
     rt->ineffective = ineffective_new(rt);
+    rt->driftguard = driftguard_new(rt);
     rt->reghealth = reghealth_new(rt);
     identity(rt);
     a->events_env = (struct events_env){.client = &rt->client,
@@ -165,6 +169,7 @@ static void controllers_free(struct agent *a)
     publish_free(a->publish);
     provisioner_free(a->provisioner);
     consolidator_free(a->consolidator);
+    drifted_free(a->drifted);
     replacer_free(a->replacer);
     repair_free(a->repair);
     expiration_free(a->expiration);
@@ -201,6 +206,7 @@ void agent_free(struct agent *a)
     cloud_free(rt->cloud);
     events_free(rt->events);
     reghealth_free(rt->reghealth);
+    driftguard_free(rt->driftguard);
     ineffective_free(rt->ineffective);
     intents_free(rt->intents);
     store_free(rt->store);

@@ -18,6 +18,7 @@ struct cloud;
 struct commands;
 struct creator;
 struct decoder;
+struct driftguard;
 struct events;
 struct gate;
 struct history;
@@ -49,6 +50,7 @@ struct runtime {
     struct store *store;
     struct intents *intents;         /* which pods are planned where */
     struct ineffective *ineffective; /* launches that help nobody */
+    struct driftguard *driftguard;   /* drift that waits */
     struct reghealth *reghealth;     /* do a pool's nodes join? */
     struct events *events;
     struct cloud *cloud;

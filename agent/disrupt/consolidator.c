@@ -17,6 +17,7 @@
 #include "common/base/str.h"
 #include "common/core/approval.h"
 #include "common/kube/events.h"
+#include "driftguard.h"
 #include "proposal.h"
 
 enum stage {
@@ -128,7 +129,8 @@ static bool lacking(void *ctx, const struct snapshot_node *n)
 /* ---- which steps may start ---------------------------------------------------------------------
  */
 
-/* Empty nodes are emptiness.h's, asked-for replacements replacer.h's. */
+/* Empty nodes are emptiness.h's, also those that are about to be: their last pods are on their way
+ * out. Asked-for replacements are replacer.h's. */
 static bool is_ours(const struct consolidate_step *s)
 {
     for (uint32_t i = 0; i < s->n_out; i++) {
@@ -136,7 +138,7 @@ static bool is_ours(const struct consolidate_step *s)
             return false;
         }
     }
-    return s->reason != DISRUPT_EMPTY;
+    return s->reason != DISRUPT_EMPTY && (s->reason == DISRUPT_DRIFTED || s->n_moves > 0);
 }
 
 static bool waits_for_approval(const struct consolidator *c, const struct consolidate_step *s)
@@ -244,6 +246,19 @@ static void on_end(void *ctx, const char *node UNUSED, const char *claim, enum c
     look_soon(c);
 }
 
+/* Drift of a pool whose replacements fail is halted (driftguard.h). */
+static void on_drift_end(void *ctx, const char *node, const char *claim, enum command_end how)
+{
+    struct consolidator *c = ctx;
+    const struct nodeclaim *nc = store_claim(c->rt->store, claim);
+    if (nc && how == COMMAND_IN_VAIN) {
+        driftguard_failed(c->rt->driftguard, nc->pool, node);
+    } else if (nc && how == COMMAND_REMOVED) {
+        driftguard_replaced(c->rt->driftguard, nc->pool);
+    }
+    on_end(ctx, node, claim, how);
+}
+
 static void orders_free(struct order **v, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -322,7 +337,7 @@ static void start(struct consolidator *c, const struct consolidate_step *s)
                                 .n_out = s->n_out,
                                 .in = in,
                                 .n_in = s->n_in,
-                                .end = on_end,
+                                .end = s->reason == DISRUPT_DRIFTED ? on_drift_end : on_end,
                                 .ctx = c};
     spec.moves = placements(c, s, &spec.n_moves);
     say_begins(c, s, "begins to disrupt node(s)");

@@ -3,6 +3,7 @@
 
 #include "agent/claim/claim.h"
 #include "agent/claim/reghealth.h"
+#include "agent/disrupt/driftguard.h"
 #include "agent/store/store.h"
 #include "agent/work/cond.h"
 #include "agent/work/metrics.h"
@@ -138,6 +139,7 @@ static void edit_conditions(struct nodepools *p, const struct nodepool *np, stru
         cond_clear(e, "BudgetTimezoneUnknown");
     }
     reghealth_conditions(p->rt->reghealth, np, e);
+    driftguard_conditions(p->rt->driftguard, np, e);
     set_class_ready(e, store_class(p->rt->store, np->class_ref.name));
     cond_root(e, dependents, np->m.created_ns, message);
 }
@@ -335,6 +337,7 @@ struct nodepools *nodepools_new(struct runtime *rt)
                               METRIC_GAUGE, LABELS("resource_type", "nodepool"), NULL, 0);
     ineffective_listen(rt->ineffective, on_told, p);
     reghealth_listen(rt->reghealth, on_told, p);
+    driftguard_listen(rt->driftguard, on_told, p);
     store_subscribe(rt->store, STORE_POOL, on_pool, p);
     store_subscribe(rt->store, STORE_CLASS, on_class, p);
     store_subscribe(rt->store, STORE_CLAIM, on_claim, p);
@@ -349,6 +352,7 @@ void nodepools_free(struct nodepools *p)
     }
     ineffective_listen(p->rt->ineffective, NULL, NULL);
     reghealth_listen(p->rt->reghealth, NULL, NULL);
+    driftguard_listen(p->rt->driftguard, NULL, NULL);
     queue_free(p->q);
     for (MAP_EACH(p->counted, e)) {
         free(map_value(e));
