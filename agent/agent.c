@@ -1,21 +1,29 @@
 /* agent.c - wires the agent's parts and turns them; see agent.h. */
 #include "agent.h"
 
+#include "agent/claim/consistency.h"
 #include "agent/claim/consolidatable.h"
 #include "agent/claim/gc.h"
 #include "agent/claim/launcher.h"
 #include "agent/claim/lifecycle.h"
 #include "agent/claim/podevents.h"
+#include "agent/claim/reghealth.h"
 #include "agent/claim/tagging.h"
 #include "agent/cloud/cloud.h"
+#include "agent/disrupt/consolidator.h"
+#include "agent/disrupt/drifted.h"
+#include "agent/disrupt/driftguard.h"
+#include "agent/history/history.h"
 #include "agent/lead/cluster.h"
 #include "agent/lead/lease.h"
 #include "agent/lead/standby.h"
 #include "agent/leave/command.h"
 #include "agent/leave/emptiness.h"
 #include "agent/leave/expiration.h"
+#include "agent/leave/holds.h"
 #include "agent/leave/instancestatus.h"
 #include "agent/leave/interruption.h"
+#include "agent/leave/repair.h"
 #include "agent/leave/replacer.h"
 #include "agent/leave/termination.h"
 #include "agent/plan/creator.h"
@@ -47,10 +55,12 @@
     X(cluster)                                                                                     \
     X(standby)                                                                                     \
     X(lease)                                                                                       \
+    X(history)                                                                                     \
     X(launcher)                                                                                    \
     X(gc)                                                                                          \
     X(lifecycle)                                                                                   \
     X(tagging)                                                                                     \
+    X(consistency)                                                                                 \
     X(creator)                                                                                     \
     X(nodepools)                                                                                   \
     X(podevents)                                                                                   \
@@ -58,10 +68,14 @@
     X(termination)                                                                                 \
     X(interruption)                                                                                \
     X(instancestatus)                                                                              \
+    X(holds)                                                                                       \
     X(commands)                                                                                    \
     X(emptiness)                                                                                   \
     X(expiration)                                                                                  \
+    X(repair)                                                                                      \
     X(replacer)                                                                                    \
+    X(drifted)                                                                                     \
+    X(consolidator)                                                                                \
     X(provisioner)                                                                                 \
     X(publish)                                                                                     \
     X(gauges)
@@ -132,6 +146,8 @@ struct agent *agent_new(const struct agent_options *o, const struct agent_ports 
     rt->store = store_new(rt);
     rt->intents = intents_new(rt);
     rt->ineffective = ineffective_new(rt);
+    rt->driftguard = driftguard_new(rt);
+    rt->reghealth = reghealth_new(rt);
     identity(rt);
     a->events_env = (struct events_env){.client = &rt->client,
                                         .clock = rt->clock,
@@ -152,10 +168,14 @@ static void controllers_free(struct agent *a)
     gauges_free(a->gauges);
     publish_free(a->publish);
     provisioner_free(a->provisioner);
+    consolidator_free(a->consolidator);
+    drifted_free(a->drifted);
     replacer_free(a->replacer);
+    repair_free(a->repair);
     expiration_free(a->expiration);
     emptiness_free(a->emptiness);
     commands_free(a->commands);
+    holds_free(a->holds);
     instancestatus_free(a->instancestatus);
     interruption_free(a->interruption);
     termination_free(a->termination);
@@ -163,10 +183,12 @@ static void controllers_free(struct agent *a)
     podevents_free(a->podevents);
     nodepools_free(a->nodepools);
     creator_free(a->creator);
+    consistency_free(a->consistency);
     tagging_free(a->tagging);
     lifecycle_free(a->lifecycle);
     gc_free(a->gc);
     launcher_free(a->launcher);
+    history_free(a->history);
     lease_free(a->lease);
     standby_free(a->standby);
     cluster_free(a->cluster);
@@ -183,6 +205,8 @@ void agent_free(struct agent *a)
     controllers_free(a);
     cloud_free(rt->cloud);
     events_free(rt->events);
+    reghealth_free(rt->reghealth);
+    driftguard_free(rt->driftguard);
     ineffective_free(rt->ineffective);
     intents_free(rt->intents);
     store_free(rt->store);

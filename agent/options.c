@@ -5,7 +5,9 @@
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
 #include "common/base/tzone.h"
+#include "common/core/approval.h"
 #include "common/core/catalog.h"
+#include "common/core/consolidate.h"
 #include "common/core/labels.h"
 #include "common/kube/decode.h"
 
@@ -105,6 +107,33 @@ static int parse_max_share(struct agent_options *o, const char *value, struct er
     return err_set(reterr, ERR_INVALID, "not a share from 1%% to 100%%");
 }
 
+static int parse_repair_threshold(struct agent_options *o, const char *value, struct err *reterr)
+{
+    return sched_parse_share(value, &o->repair_threshold_permyriad)
+               ? 0
+               : err_set(reterr, ERR_INVALID, "not a share from 1%% to 100%%");
+}
+
+static int parse_approval(struct agent_options *o, const char *value, struct err *reterr)
+{
+    o->approval_text = arena_strdup(&o->mem, value);
+    return approval_parse(value, &o->approval)
+               ? 0
+               : err_set(reterr, ERR_INVALID,
+                         "\"%s\" is neither Off, Required nor some of Underutilized,Drifted,Empty",
+                         value);
+}
+
+static int parse_min_saving(struct agent_options *o, const char *value, struct err *reterr)
+{
+    o->min_saving = (struct min_saving){0, 0};
+    o->min_saving_text = arena_strdup(&o->mem, value);
+    return !*value || consolidate_parse_saving(value, &o->min_saving)
+               ? 0
+               : err_set(reterr, ERR_INVALID, "\"%s\" is neither a share such as 10%% nor $/h",
+                         value);
+}
+
 static int parse_min_values(struct agent_options *o, const char *value, struct err *reterr)
 {
     static const char *const words[] = {"Strict", "BestEffort", NULL};
@@ -125,7 +154,7 @@ static int parse_scheduler_config(struct agent_options *o, const char *value, st
     int rc = decode_scheduler_config(d, &o->mem, value, &v, &n, reterr);
     decoder_free(d);
     symtab_free(t);
-    o->scheduler_config = arena_strdup(&o->mem, value);
+    o->scheduler_config = n > 0 ? arena_strdup(&o->mem, value) : "";
     return rc;
 }
 
@@ -232,6 +261,25 @@ static const struct option options[] = {
     {"rebalance", NULL, OPT_SPECIAL, 0, "Ignore", 0, 0,
      "on a rebalance recommendation where the pool does not say: Ignore, or Replace",
      parse_rebalance},
+    {"repair-threshold", NULL, OPT_SPECIAL, 0, "20%", 0, 0,
+     "with the gate NodeRepair: a pool of which more than this share is unhealthy keeps its nodes",
+     parse_repair_threshold},
+    {"approval", NULL, OPT_SPECIAL, 0, "Off", 0, 0,
+     "which disruptions wait for a decision where the pool does not say: Off, Required, or some of "
+     "Underutilized,Drifted,Empty",
+     parse_approval},
+    {"min-saving", NULL, OPT_SPECIAL, 0, "", 0, 0,
+     "what a consolidation has to save where the pool does not say: 10% of the price of what "
+     "leaves, or $/h (empty: anything)",
+     parse_min_saving},
+    {"min-node-life", NULL, OPT_DURATION, FIELD(min_node_life_ns), "0s", 0, 8760 * NS_PER_H,
+     "a node younger than this is not consolidated where the pool does not say", NULL},
+    {"return-to-weight", NULL, OPT_BOOL, FIELD(return_to_weight), "false", 0, 0,
+     "nodes of a lighter pool are replaced in a heavier one at no higher price where the pool does "
+     "not say",
+     NULL},
+    {"spot-min-types", NULL, OPT_INT32, FIELD(spot_min_types), "15", 1, 10000,
+     "cheaper types that one spot node needs to be replaced by spot", NULL},
     {"budget-timezone", NULL, OPT_SPECIAL, 0, "UTC", 0, 0,
      "IANA name of the time zone that schedules of disruption budgets are in",
      parse_budget_timezone},

@@ -11,6 +11,7 @@
 #include "common/base/arena.h"
 #include "common/base/err.h"
 #include "common/base/log.h"
+#include "common/core/candidate.h"
 #include "common/core/sched.h"
 
 enum agent_mode { MODE_FULL, MODE_OBSERVE, MODE_PROVISION };
@@ -27,7 +28,14 @@ struct agent_options {
     int64_t max_cost_pusd_h;      /* --max-cost-per-hour, PRICE_UNKNOWN = unset */
     bool expiration_budgeted;     /* --expiration=Budgeted (Forceful) */
     int64_t expiration_max_delay_ns;
-    bool rebalance_replace;      /* --rebalance=Replace (Ignore) */
+    bool rebalance_replace;              /* --rebalance=Replace (Ignore) */
+    uint32_t repair_threshold_permyriad; /* --repair-threshold (20%) */
+    unsigned approval;                   /* --approval (Off): bits of disruption_reason */
+    struct min_saving min_saving;        /* --min-saving (0) */
+    int64_t min_node_life_ns;            /* --min-node-life (0s) */
+    bool return_to_weight;
+    int32_t spot_min_types;                      /* --spot-min-types (15) */
+    const char *approval_text, *min_saving_text; /* as given */
     const char *budget_timezone; /* as given, known to be one (decoder_budget_timezone) */
 
     /* Karpenter's */
@@ -40,7 +48,7 @@ struct agent_options {
     int64_t batch_idle_ns, batch_max_ns;
     enum preference_policy preference;
     enum min_values_policy min_values;
-    const char *scheduler_config; /* as given, known to be readable (decode_scheduler_config) */
+    const char *scheduler_config; /* readable (decode_scheduler_config); "" without constraints */
     bool gate_spot_to_spot, gate_node_repair, gate_reserved_capacity;
     int metrics_port, health_port; /* 0 = off */
     double kube_qps;

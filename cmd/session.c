@@ -13,7 +13,7 @@ const uint64_t session_kinds =
     GATHER(KIND_NODE_CLAIM) | GATHER(KIND_EC2_NODE_CLASS) | GATHER(KIND_LEASE) |
     GATHER(KIND_CONFIG_MAP) | GATHER(KIND_NAMESPACE) | GATHER(KIND_PERSISTENT_VOLUME) |
     GATHER(KIND_PERSISTENT_VOLUME_CLAIM) | GATHER(KIND_STORAGE_CLASS) | GATHER(KIND_CSI_NODE) |
-    GATHER(KIND_LIMIT_RANGE) | GATHER(KIND_RUNTIME_CLASS);
+    GATHER(KIND_LIMIT_RANGE) | GATHER(KIND_RUNTIME_CLASS) | GATHER(KIND_HOLD);
 
 void session_init(struct session *s, struct cmd *c, bool keep)
 {
@@ -72,6 +72,8 @@ int session_gather(struct session *s, uint64_t kinds, struct err *reterr)
     if (o->catalog && types_load(s->w.syms, o->catalog, &o->types, &s->types, reterr) != 0) {
         return -1;
     }
+    /* Services say whose pods default spread constraints are about; nothing else asks for them. */
+    kinds |= o->scheduler_config ? GATHER(KIND_SERVICE) : 0;
     return gather(s->c, kinds, &s->w, reterr) != 0 ? -1 : set_timezone(s, reterr);
 }
 

@@ -2,6 +2,7 @@
 #include "agent/claim/claim.h"
 #include "agent/claim/reaper.h"
 #include "agent/cloud/cloud.h"
+#include "agent/history/why.h"
 #include "agent/store/store.h"
 #include "agent/work/cond.h"
 #include "agent/work/metrics.h"
@@ -15,6 +16,7 @@
 #include "common/base/timefmt.h"
 #include "common/kube/events.h"
 #include "drain.h"
+#include "pace.h"
 #include "termination.h"
 #include "volumes.h"
 
@@ -94,6 +96,9 @@ static bool claim_step(const struct node_look *k, enum queue_verdict *ret)
     }
     struct work w = {k->rt, k->t->q, k->n->m.name, NULL, NULL};
     queue_add(k->t->q, k->n->m.name);
+    if (why_step(&w, k->nc, k->n->ready == STATUS_TRUE ? WHY_NODE_DELETED : WHY_NODE_LOST, ret)) {
+        return true;
+    }
     *ret = work_delete(&w, KIND_NODE_CLAIM, NULL, k->nc->m.name, k->nc->m.uid);
     return true;
 }
@@ -135,6 +140,20 @@ static void say_draining(const struct node_look *k, uint32_t waiting)
     struct events_subject about = {KIND_NODE, NULL, k->n->m.name, k->n->m.uid};
     events_post(k->rt->events, &about, true, "FailedDraining", "waiting", 0,
                 "Failed to drain node, %u pods are waiting to be evicted", waiting);
+}
+
+static bool turn_step(const struct node_look *k, enum queue_verdict *ret)
+{
+    enum pace_answer answer = pace_ask(k->t->e->pace, k->n, k->nc);
+    if (answer == PACE_DRAIN) {
+        return false;
+    }
+    if (answer == PACE_BEGIN && condition_step(k, "Drained", STATUS_UNKNOWN, "Draining", "", ret)) {
+        return true;
+    }
+    queue_add_after(k->t->q, k->n->m.name, TERMINATION_POLL_NS);
+    *ret = QUEUE_OK;
+    return true;
 }
 
 /* Looks at the pods anew each time, for some may have come after the node was drained, until its
@@ -325,8 +344,8 @@ static enum queue_verdict handle(void *ctx, const char *key)
     if (lost(&k)) {
         return finalize(&k);
     }
-    if (taint_step(&k, &ret) || drain_step(&k, &ret) || volumes_step(&k, &ret) ||
-        instance_step(&k, &ret)) {
+    if (taint_step(&k, &ret) || turn_step(&k, &ret) || drain_step(&k, &ret) ||
+        volumes_step(&k, &ret) || instance_step(&k, &ret)) {
         return ret;
     }
     return finalize(&k);

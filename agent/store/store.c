@@ -31,7 +31,9 @@ _Static_assert(offsetof(struct pv, m) == offsetof(struct head, m), "model: meta 
 _Static_assert(offsetof(struct storage_class, m) == offsetof(struct head, m),
                "model: meta is second");
 _Static_assert(offsetof(struct csi_node, m) == offsetof(struct head, m), "model: meta is second");
+_Static_assert(offsetof(struct service, m) == offsetof(struct head, m), "model: meta is second");
 _Static_assert(offsetof(struct pdb, m) == offsetof(struct head, m), "model: meta is second");
+_Static_assert(offsetof(struct hold, m) == offsetof(struct head, m), "model: meta is second");
 
 static const struct kind_row {
     const char *name;
@@ -55,6 +57,8 @@ static const struct kind_row {
     [STORE_RUNTIME_CLASS] = {"RuntimeClass", KIND_RUNTIME_CLASS, false, STORE_MAX_OBJECTS,
                              .spare = true},
     [STORE_PDB] = {"PodDisruptionBudget", KIND_POD_DISRUPTION_BUDGET, true, STORE_MAX_OBJECTS},
+    [STORE_SERVICE] = {"Service", KIND_SERVICE, true, STORE_MAX_OBJECTS, .spare = true},
+    [STORE_HOLD] = {"Hold", KIND_HOLD, false, STORE_MAX_HOLDS, .spare = true},
 };
 
 static void *decode(struct decoder *d, enum store_kind kind, const json_t *o, struct err *reterr)
@@ -87,6 +91,10 @@ static void *decode(struct decoder *d, enum store_kind kind, const json_t *o, st
         return decode_namespace(d, o, reterr);
     case STORE_PDB:
         return decode_pdb(d, o, reterr);
+    case STORE_SERVICE:
+        return decode_service(d, o, reterr);
+    case STORE_HOLD:
+        return decode_hold(d, o, reterr);
     case STORE_KINDS:
         break;
     }
@@ -133,6 +141,12 @@ static void object_free(struct decoder *d, enum store_kind kind, void *object)
         break;
     case STORE_PDB:
         decode_pdb_free(object);
+        break;
+    case STORE_SERVICE:
+        decode_service_free(object);
+        break;
+    case STORE_HOLD:
+        decode_hold_free(object);
         break;
     case STORE_KINDS:
         store_usage_free(object);
@@ -454,9 +468,37 @@ static void on_list_end(void *arg)
     }
 }
 
+static bool silent(const struct kind_store *k)
+{
+    int64_t heard_ns = k->watch ? watch_heard_ns(k->watch) : 0;
+    return clock_mono(k->s->rt->clock) - heard_ns > TROUBLE_NS;
+}
+
+/* The server does not know the kind, and need not: our CRD is not installed. */
+static bool unserved(const struct kind_store *k)
+{
+    const struct err *why = k->watch ? watch_error(k->watch) : NULL;
+    return k->kind == STORE_HOLD && why && why->kind == ERR_NOT_FOUND;
+}
+
+static void drop_all(struct kind_store *k)
+{
+    for (MAP_EACH(k->objects, e)) {
+        char *key = xstrdup(map_key(e));
+        drop(k, key);
+        free(key);
+    }
+}
+
 static void on_failed(void *arg, const struct err *why)
 {
     struct kind_store *k = arg;
+    if (unserved(k)) {
+        if (silent(k)) {
+            drop_all(k); /* the kind was taken away, and its objects with it */
+        }
+        return;
+    }
     log_error(k->s->rt->log, "watch failed, trying again", "kind", kind_rows[k->kind].name, "error",
               why->msg);
 }
@@ -574,10 +616,20 @@ static void kind_watch(struct kind_store *k)
     k->watch = watch_new(&k->s->env, kind_rows[k->kind].kube, &all, &cb, k);
 }
 
+/* Some decision may ask for it. */
+static bool wanted(const struct kind_store *k)
+{
+    const char *config = k->s->rt->opt ? k->s->rt->opt->scheduler_config : NULL;
+    return k->kind != STORE_SERVICE || (config && *config);
+}
+
 void store_start(struct store *s)
 {
     for (int i = 0; i < STORE_KINDS; i++) {
         struct kind_store *k = &s->kinds[i];
+        if (!wanted(k)) {
+            continue;
+        }
         k->started_ns = clock_mono(s->rt->clock);
         kind_watch(k);
     }
@@ -599,18 +651,13 @@ static bool withheld(const struct kind_store *k)
 bool store_synced(const struct store *s)
 {
     for (int i = 0; i < STORE_KINDS; i++) {
-        if (i != STORE_PDB && !store_listed(s, (enum store_kind)i) &&
-            !(kind_rows[i].spare && withheld(&s->kinds[i]))) {
+        const struct kind_store *k = &s->kinds[i];
+        if (i != STORE_PDB && wanted(k) && !store_listed(s, k->kind) &&
+            !(kind_rows[i].spare && withheld(k))) {
             return false;
         }
     }
     return true;
-}
-
-static bool silent(const struct kind_store *k)
-{
-    int64_t heard_ns = k->watch ? watch_heard_ns(k->watch) : 0;
-    return clock_mono(k->s->rt->clock) - heard_ns > TROUBLE_NS;
 }
 
 bool store_pdbs_known(const struct store *s)
@@ -619,13 +666,21 @@ bool store_pdbs_known(const struct store *s)
     return store_listed(s, STORE_PDB) && !(watch_error(k->watch) && silent(k));
 }
 
+bool store_holds_known(const struct store *s)
+{
+    const struct kind_store *k = &s->kinds[STORE_HOLD];
+    const struct err *why = k->watch ? watch_error(k->watch) : NULL;
+    bool fresh = store_listed(s, STORE_HOLD) && !(why && silent(k));
+    return (fresh || unserved(k)) && !k->full;
+}
+
 const char *store_trouble(const struct store *s, struct err *ret)
 {
     for (int i = 0; i < STORE_KINDS; i++) {
         const struct kind_store *k = &s->kinds[i];
         const struct err *why = k->watch ? watch_error(k->watch) : NULL;
         bool synced = k->watch && watch_synced(k->watch);
-        if (synced && !(why && silent(k))) {
+        if (!wanted(k) || unserved(k) || (synced && !(why && silent(k)))) {
             continue;
         }
         if (ret && why) {

@@ -4,12 +4,14 @@
  * One reflector per kind (Pod, Node, NodeClaim, NodePool, EC2NodeClass, DaemonSet; and what
  * placing looks at beside them: Namespace, PersistentVolumeClaim, PersistentVolume, StorageClass,
  * CSINode; LimitRange and RuntimeClass, which complete the templates of DaemonSets; and
- * PodDisruptionBudget, without which nothing is disrupted, but everything else goes on). Objects
- * are core/model.h structs, decoded once, replaced whole, owned here; parsed JSON is never kept.
- * The answer to an own write enters before the writer's done (gate observer); a watch event older
- * than what the store has is dropped (resourceVersions compare as integers), also one about an
- * object that an own write has ended. A list counts as it is: where it shows an older version than
- * the store has, and we have not written since, the server was restored from a backup.
+ * PodDisruptionBudget and Hold, without which nothing is disrupted, but everything else goes on;
+ * a server that does not know Holds has none; Service, only with default spread constraints, which
+ * alone ask for them). Objects are core/model.h
+ * structs, decoded once, replaced whole, owned here; parsed JSON is never kept. The answer to an
+ * own write enters before the writer's done (gate observer); a watch event older than what the
+ * store has is dropped (resourceVersions compare as integers), also one about an object that an own
+ * write has ended. A list counts as it is: where it shows an older version than the store has, and
+ * we have not written since, the server was restored from a backup.
  *
  * While a decision is open (store_freeze) replaced objects go to a limbo list and are freed at the
  * thaw: pointers taken after the freeze stay good.
@@ -29,6 +31,7 @@
 
 #define STORE_MAX_PODS 500000
 #define STORE_MAX_OBJECTS 50000 /* of each other kind */
+#define STORE_MAX_HOLDS 10000   /* every decision looks at all of them */
 
 struct runtime;
 struct store;
@@ -47,6 +50,8 @@ enum store_kind {
     STORE_CSI_NODE,
     STORE_LIMIT_RANGE,
     STORE_RUNTIME_CLASS,
+    STORE_SERVICE,
+    STORE_HOLD,
     STORE_PDB,
     STORE_KINDS
 };
@@ -55,15 +60,19 @@ struct store *store_new(struct runtime *rt);
 void store_free(struct store *s);
 /* Starts listing and watching. */
 void store_start(struct store *s);
-/* Every kind but PodDisruptionBudgets listed completely at least once. LimitRanges and
- * RuntimeClasses may be withheld (403, 404): DaemonSets without a pod then count with their bare
- * templates, and store_trouble says so. */
+/* Every kind but PodDisruptionBudgets listed completely at least once. LimitRanges, RuntimeClasses,
+ * Services and Holds may be withheld (403, 404): DaemonSets without a pod then count with their
+ * bare templates, default spread constraints know owners alone, and store_trouble says so (but not
+ * that the server does not know Holds). */
 bool store_synced(const struct store *s);
 /* This one was. */
 bool store_listed(const struct store *s, enum store_kind kind);
 /* PodDisruptionBudgets were listed and are heard of: else no pod may be moved by our own decision.
  */
 bool store_pdbs_known(const struct store *s);
+/* Likewise Holds, all of them; or the server has said for long enough that it knows no such kind.
+ */
+bool store_holds_known(const struct store *s);
 /* The first kind that is not synced or whose watch has failed for long, with its last error; NULL
  * if all is well. */
 const char *store_trouble(const struct store *s, struct err *ret);
@@ -114,13 +123,16 @@ bool store_nominated(const struct store *s, const struct node *n, const struct n
 bool store_ours(const struct class_ref *ref);
 /* The node or its claim is on its way out: being deleted, or tainted for it. */
 bool store_leaving(const struct store *s, const struct node *n);
+/* The claim's machine goes within minutes, whatever its pods do: it is taken away (notice.h), or
+ * its termination deadline is at most STORE_LEAD_NS off. */
+#define STORE_LEAD_NS (10 * NS_PER_MIN)
+bool store_ends_soon(const struct store *s, const struct nodeclaim *nc);
 
 /* The pod is to be planned elsewhere because its node leaves: it is evicted and comes back. One
  * that must not be disrupted, or whose PodDisruptionBudgets never let it go, stays where it is
  * until it may, so it gets no place before (Karpenter also leaves out those that a budget holds for
- * the moment: their places would come and go); unless its machine is taken away (notice.h), or its
- * termination deadline is at most STORE_LEAD_NS off. */
-#define STORE_LEAD_NS (10 * NS_PER_MIN)
+ * the moment: their places would come and go), unless the machine ends soon. Nor has one whose
+ * node waits for its turn to be drained (pace.h). */
 bool store_must_move(const struct store *s, const struct pod *p, const struct node *n);
 
 /* Fills a snapshot_in with arrays in a (nodes, usage, claims of ours, daemonsets, pods: those that

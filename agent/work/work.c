@@ -78,8 +78,14 @@ enum queue_verdict work_patch(const struct work *w, enum kube_kind kind, const c
 enum queue_verdict work_delete(const struct work *w, enum kube_kind kind, const char *ns,
                                const char *name, const char *uid)
 {
+    return work_delete_at(w, kind, ns, name, uid, NULL);
+}
+
+enum queue_verdict work_delete_at(const struct work *w, enum kube_kind kind, const char *ns,
+                                  const char *name, const char *uid, const char *rv)
+{
     struct step *st = step_new(w, "delete");
-    struct kube_delete_opts o = {.uid = uid, .grace_s = -1};
+    struct kube_delete_opts o = {.uid = uid, .resource_version = rv, .grace_s = -1};
     kube_delete(&w->rt->client, kind, ns, name, &o, step_done, st);
     return QUEUE_BUSY;
 }

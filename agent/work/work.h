@@ -38,6 +38,9 @@ enum queue_verdict work_patch(const struct work *w, enum kube_kind kind, const c
 /* With the UID as precondition. */
 enum queue_verdict work_delete(const struct work *w, enum kube_kind kind, const char *ns,
                                const char *name, const char *uid);
+/* And only in that version. */
+enum queue_verdict work_delete_at(const struct work *w, enum kube_kind kind, const char *ns,
+                                  const char *name, const char *uid, const char *rv);
 
 /* How long to wait after this failure before the next look: > 0 overrides the back-off. */
 int64_t work_retry_ns(const struct err *e);

@@ -231,6 +231,13 @@ struct daemonset {
 /* ---- disruption budgets of workloads -----------------------------------------------------------
  */
 
+/* Which pods of its namespace a Service selects; nothing without a selector. */
+struct service {
+    struct arena mem;
+    struct meta m;
+    struct selector sel; /* labels that must all be there */
+};
+
 /* minAvailable or maxUnavailable: a count, or a percentage. */
 struct pdb_amount {
     bool set, percent;
@@ -248,6 +255,23 @@ struct pdb {
     const char *problem; /* NULL, or what could not be read: then nothing is allowed */
     int64_t observed_generation;
     int32_t allowed, healthy, desired, expected;
+};
+
+/* ---- Holds (hold.h) -------------------------------------------------------------------------- */
+
+#define HOLD_WITHOUT_END INT64_MAX
+
+enum hold_target { HOLD_CLUSTER, HOLD_POOL, HOLD_NODE, HOLD_CLAIM };
+
+struct hold {
+    struct arena mem;
+    struct meta m;
+    enum hold_target target;
+    const char *name; /* of the target; "" for the cluster */
+    bool all;         /* scope All: launches too */
+    int64_t until_ns; /* wall clock; HOLD_WITHOUT_END */
+    const char *reason, *by, *text;
+    const char *problem; /* NULL, or what could not be read: then it stops more than it may say */
 };
 
 /* ---- volumes and namespaces ------------------------------------------------------------------ */
@@ -311,7 +335,8 @@ struct node {
     struct taints taints;
     struct resources capacity, allocatable;
     bool unschedulable;
-    enum status ready;
+    struct conditions conditions;
+    enum status ready; /* of them */
     int64_t ready_since_ns;
 };
 
@@ -372,6 +397,7 @@ struct nodepool {
     bool is_static; /* spec.replicas is set: left alone */
     struct conditions conditions;
     int64_t status_nodes;
+    int64_t class_observed_generation; /* of its class when last looked at, 0 = never */
     const char *hash;          /* of spec.template as Karpenter hashes it, HASH_VERSION */
     const char *spec_template; /* compact JSON, for building claims */
     const char *unknown_field; /* NULL, or the path of a field this version does not know */

@@ -96,6 +96,8 @@ struct snapshot_in {
     uint32_t n_ineffective;
     const struct namespace *const *namespaces;
     uint32_t n_namespaces;
+    const struct service *const *services; /* default spread constraints alone ask for them */
+    uint32_t n_services;
     const struct pvc *const *pvcs;
     uint32_t n_pvcs;
     const struct pv *const *pvs;
@@ -121,8 +123,8 @@ struct snapshot_pool {
     enum reason_code closed;
     const char *closed_text;
     int64_t max_new_nodes;
-    struct resources
-        in_use; /* capacity of the pool's nodes and claims that are not being deleted */
+    struct resources in_use; /* capacity of the pool's nodes and claims that are not being deleted
+                              * (or assumed to leave) */
     int64_t nodes_in_use;
 };
 
@@ -157,6 +159,8 @@ struct snapshot {
     const struct snapshot_node *nodes;
     uint32_t n_nodes;
     uint32_t n_initialized; /* the first so many nodes */
+    uint32_t *by_name;      /* slots, a power of two: 1 + place of the first node of that name */
+    uint32_t name_slots;
     const struct daemonset *const *daemonsets;
     uint32_t n_daemonsets;
     const struct pod *const *pods;
@@ -168,6 +172,8 @@ struct snapshot {
     /* each by name (what has a namespace by that first) */
     const struct namespace *const *namespaces;
     uint32_t n_namespaces;
+    const struct service *const *services;
+    uint32_t n_services;
     const struct pvc *const *pvcs;
     uint32_t n_pvcs;
     const struct pv *const *pvs;

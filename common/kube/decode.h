@@ -85,13 +85,19 @@ void decode_csi_node_free(struct csi_node *n);
 /* Of policy/v1. What cannot be read of its spec is its `problem`. */
 struct pdb *decode_pdb(struct decoder *d, const json_t *o, struct err *reterr);
 void decode_pdb_free(struct pdb *p);
+/* What of it cannot be read is its `problem`, and it holds all the more (core/hold.h). */
+struct hold *decode_hold(struct decoder *d, const json_t *o, struct err *reterr);
+void decode_hold_free(struct hold *h);
 struct namespace *decode_namespace(struct decoder *d, const json_t *o, struct err *reterr);
 void decode_namespace_free(struct namespace *n);
+struct service *decode_service(struct decoder *d, const json_t *o, struct err *reterr);
+void decode_service_free(struct service *v);
 
 /*
  * The spread constraints of pods that declare none, from the text of --scheduler-config: YAML or
  * JSON {podTopologySpread: {defaultConstraints: [...]}}, read strictly; "" and NULL give none.
- * Without selectors: whose pods they are about follows from the owner (core/sched_topo.h).
+ * Without selectors: whose pods they are about follows from the pod's owner and from Services
+ * (core/sched_topo.h).
  */
 #define DECODE_DEFAULT_SPREADS_MAX 32u
 int decode_scheduler_config(struct decoder *d, struct arena *a, const char *text,
