@@ -100,12 +100,29 @@ static void add_stockouts(struct publish *p, json_t *o)
     arena_done(&mem);
 }
 
+static void add_reservations(struct publish *p, json_t *o)
+{
+    struct arena mem;
+    const struct cloud_reservation *v;
+    arena_init(&mem, 0, PUBLISH_ARENA_MAX);
+    uint32_t n = cloud_reservations(p->rt->cloud, &mem, &v);
+    json_t *left = n > 0 ? json_object() : NULL;
+    for (uint32_t i = 0; i < n; i++) {
+        json_object_set_new(left, v[i].id, json_integer(v[i].left));
+    }
+    if (left) {
+        json_object_set_new(o, "capacityReservations", left);
+    }
+    arena_done(&mem);
+}
+
 static json_t *content_json(struct publish *p)
 {
     json_t *o = json_pack("{s:i, s:s, s:o, s:s, s:o}", "schema", 1, "version", KARP_VERSION,
                           "options", options_json(p->rt->opt), "catalogHash", p->catalog_hash,
                           "attention", attention_json(p));
     add_stockouts(p, o);
+    add_reservations(p, o);
     return o;
 }
 
