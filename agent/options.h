@@ -27,8 +27,9 @@ struct agent_options {
     int64_t max_cost_pusd_h;      /* --max-cost-per-hour, PRICE_UNKNOWN = unset */
     bool expiration_budgeted;     /* --expiration=Budgeted (Forceful) */
     int64_t expiration_max_delay_ns;
-    bool rebalance_replace;      /* --rebalance=Replace (Ignore) */
-    const char *budget_timezone; /* as given, known to be one (decoder_budget_timezone) */
+    bool rebalance_replace;              /* --rebalance=Replace (Ignore) */
+    uint32_t repair_threshold_permyriad; /* --repair-threshold (20%) */
+    const char *budget_timezone;         /* as given, known to be one (decoder_budget_timezone) */
 
     /* Karpenter's */
     const char *cluster_name, *cluster_endpoint, *cluster_ca_bundle;

@@ -1,4 +1,4 @@
-/* sched_topo.c - groups, which pods they concern, and counting; see sched_topo.h. */
+/* sched_topo.c - groups, and which pods they concern; see sched_topo.h. */
 #include "sched_topo.h"
 
 #include "common/base/str.h"
@@ -749,7 +749,7 @@ bool sched_topo_in_force(const struct topo_use *u, const struct topo_level *l)
     return true;
 }
 
-/* ---- counting what is bound --------------------------------------------------------------------
+/* ---- what is bound ----------------------------------------------------------------------------
  */
 
 static void count_bound(struct sched *s, const struct snapshot_bound *b)

@@ -118,7 +118,7 @@ struct sched_open;
 struct sched_pool;
 struct sched_trial;
 
-/* ---- sched_topo.c: groups and classes; sched_topo_count.c: counts ------------------------------
+/* ---- sched_topo.c: groups and classes ---------------------------------------------------------
  */
 
 /* Makes the groups that pods to be placed have or are subject to. */
@@ -130,12 +130,16 @@ bool sched_topo_count(struct sched *s);
 const struct topo_class *sched_topo_class(struct sched *s, const struct pod *p, bool bound);
 /* Pods of the class are to be placed (times 1), or are no more (-1). */
 void sched_topo_want(const struct sched *s, const struct topo_class *k, int times);
-/* A pod of the class leaves the node. */
-void sched_topo_off_node(struct sched *s, const struct topo_class *k,
-                         const struct snapshot_node *n);
+bool sched_topo_in_force(const struct topo_use *u, const struct topo_level *l);
+/* A node with these labels has the keys of all spreads beside that of the group. */
+bool sched_topo_has_keys(const struct topo_group *g, const struct reqset *labels);
+
+/* ---- sched_count.c: counts ------------------------------------------------------------------- */
+
 /* Changes the count of a domain, or of a host number where the group is about hosts. */
 void sched_topo_shift(struct sched *s, struct topo_group *g, uint32_t at, int delta);
-bool sched_topo_in_force(const struct topo_use *u, const struct topo_level *l);
+/* Pods counted in the domain. */
+uint32_t sched_topo_count_in(const struct topo_group *g, sym value);
 void sched_topo_add_domain(struct sched *s, struct topo_group *g, sym value);
 void sched_topo_bump(struct sched *s, struct topo_group *g, sym value);
 void sched_topo_bump_host(struct sched *s, struct topo_group *g, uint32_t host);
@@ -144,10 +148,11 @@ void sched_topo_move_host(struct sched *s, struct topo_group *g, uint32_t from, 
 /* Counts one more pod on the node; host SCHED_NO_CLAIM if it takes no more. */
 void sched_topo_count_on(struct sched *s, struct topo_group *g, const struct snapshot_node *n,
                          uint32_t host);
-/* A node with these labels has the keys of all spreads beside that of the group. */
-bool sched_topo_has_keys(const struct topo_group *g, const struct reqset *labels);
 /* A node that the group counts: has its keys, and its inclusion policies let it in. */
 bool sched_topo_includes(struct sched *s, const struct topo_group *g,
+                         const struct snapshot_node *n);
+/* A pod of the class leaves the node. */
+void sched_topo_off_node(struct sched *s, const struct topo_class *k,
                          const struct snapshot_node *n);
 
 /* ---- sched_domain.c: rules against places ------------------------------------------------------

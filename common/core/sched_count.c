@@ -1,9 +1,11 @@
-/* sched_topo_count.c - counts of a group, per domain and per host; see sched_topo.h. */
-#include "sched_int.h"
+/* sched_count.c - pods per domain and per host; see sched_topo.h. */
 #include "sched_topo.h"
+
+#include "sched_int.h"
 #include "want.h"
 
-static struct topo_domain *domain(struct sched *s, struct topo_group *g, sym value)
+/* Where the domain is, or would stand. */
+static uint32_t place_of(const struct topo_group *g, sym value)
 {
     uint32_t lo = 0, hi = g->n_domains;
     while (lo < hi) {
@@ -14,6 +16,18 @@ static struct topo_domain *domain(struct sched *s, struct topo_group *g, sym val
             hi = mid;
         }
     }
+    return lo;
+}
+
+uint32_t sched_topo_count_in(const struct topo_group *g, sym value)
+{
+    uint32_t at = place_of(g, value);
+    return at < g->n_domains && g->domains[at].value == value ? g->domains[at].count : 0;
+}
+
+static struct topo_domain *domain(struct sched *s, struct topo_group *g, sym value)
+{
+    uint32_t lo = place_of(g, value);
     if (lo < g->n_domains && g->domains[lo].value == value) {
         return &g->domains[lo];
     }
