@@ -54,10 +54,12 @@ static json_t *options_json(const struct agent_options *o)
     static const char *const modes[] = {"full", "observe", "provision"};
     static const char *const preferences[] = {"Respect", "Ignore", "Reasonable"};
     static const char *const min_values[] = {"Strict", "BestEffort"};
-    return json_pack("{s:s, s:s, s:s, s:s, s:i, s:i}", "mode", modes[o->mode], "preferencePolicy",
-                     preferences[o->preference], "minValuesPolicy", min_values[o->min_values],
-                     "budgetTimezone", o->budget_timezone, "vmMemoryOverheadPermyriad",
-                     o->vm_overhead_permyriad, "reservedENIs", o->reserved_enis);
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:i}", "schedulerConfig",
+                     o->scheduler_config ? o->scheduler_config : "", "mode", modes[o->mode],
+                     "preferencePolicy", preferences[o->preference], "minValuesPolicy",
+                     min_values[o->min_values], "budgetTimezone", o->budget_timezone,
+                     "vmMemoryOverheadPermyriad", o->vm_overhead_permyriad, "reservedENIs",
+                     o->reserved_enis);
 }
 
 static json_t *attention_json(const struct publish *p)

@@ -419,6 +419,11 @@ static const char *told(const struct world *w, const char *option, const char *p
     return option ? option : jsonx_str(w->facts, path);
 }
 
+const char *decide_scheduler_config(const struct cmd *c, const struct world *w)
+{
+    return told(w, c->o->scheduler_config, "options.schedulerConfig");
+}
+
 int decide_options(const struct cmd *c, const struct world *w, struct arena *a,
                    struct sched_options *ret, struct err *reterr)
 {
@@ -442,8 +447,13 @@ int decide_options(const struct cmd *c, const struct world *w, struct arena *a,
                        "to 100%%",
                        o->max_share);
     }
-    if (decode_scheduler_config(w->decoder, a, o->scheduler_config, &ret->default_spreads,
-                                &ret->n_default_spreads, reterr) != 0) {
+    struct err err = ERR_INIT;
+    if (decode_scheduler_config(w->decoder, a, decide_scheduler_config(c, w), &ret->default_spreads,
+                                &ret->n_default_spreads, &err) != 0 &&
+        o->scheduler_config) { /* a later agent's is left out */
+        if (reterr) {
+            *reterr = err;
+        }
         return err_wrap(reterr, "invalid argument for \"--scheduler-config\" flag");
     }
     return 0;

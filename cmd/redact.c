@@ -5,6 +5,7 @@
 #include "common/base/jsonx.h"
 #include "common/base/map.h"
 #include "common/base/str.h"
+#include "common/base/yamlx.h"
 #include "common/core/labels.h"
 #include "common/core/resources.h"
 #include "world.h"
@@ -509,6 +510,16 @@ static json_t *by_id(struct redact *r, const json_t *v)
     return ret;
 }
 
+/* Its keys are labels of nodes. */
+static json_t *scheduler_config(struct redact *r, const char *s)
+{
+    AUTO_JSON json_t *docs = yamlx_parse_all(s, strlen(s), "schedulerConfig", NULL, NULL);
+    json_t *doc = json_array_get(docs, 0);
+    AUTO_JSON json_t *own = doc ? walk(r, "", doc) : NULL;
+    AUTO_FREE char *dump = own ? jsonx_dump(own) : xstrdup("");
+    return json_string(dump);
+}
+
 static json_t *facts(struct redact *r, const json_t *o)
 {
     static const char *const kept[] = {"schema",    "generation", "version",
@@ -522,6 +533,12 @@ static json_t *facts(struct redact *r, const json_t *o)
         if (one) {
             set(ret, kept[i], json_incref(one));
         }
+    }
+    json_t *options = jsonx_obj(v, "options");
+    const char *config = jsonx_str(options, "schedulerConfig");
+    if (config) {
+        set(ret, "options", json_copy(options));
+        set(json_object_get(ret, "options"), "schedulerConfig", scheduler_config(r, config));
     }
     const json_t *left = jsonx_obj(v, "capacityReservations");
     if (left) {
