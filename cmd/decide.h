@@ -36,6 +36,10 @@ struct decision {
 /* Whose place is looked for: DECIDE_AS_AGENT has beside pending pods those of leaving nodes too. */
 enum decide_pods { DECIDE_AS_AGENT, DECIDE_UNBOUND };
 
+/* The text of default spread constraints: the option, else what the agent has published; or NULL.
+ */
+const char *decide_scheduler_config(const struct cmd *c, const struct world *w);
+
 /* On failure nothing is left behind. */
 int decide_which(struct cmd *c, struct world *w, const struct prices *p, const struct types *types,
                  enum decide_pods which, struct decision *ret, struct err *reterr);

@@ -419,6 +419,13 @@ struct class_sg {
     const char *id, *name;
 };
 
+struct class_reservation {
+    const char *id, *owner, *match;
+    sym id_sym, type, zone, kind; /* kind: "default", "capacity-block" */
+    bool interruptible, expiring;
+    int64_t end_ns; /* 0 = without end */
+};
+
 struct nodeclass {
     struct arena mem;
     struct meta m;
@@ -432,6 +439,8 @@ struct nodeclass {
     uint32_t n_amis;
     const struct class_sg *sgs;
     uint32_t n_sgs;
+    const struct class_reservation *reservations; /* by id */
+    uint32_t n_reservations;
     const char *instance_profile;
     struct conditions conditions;
 };
