@@ -216,6 +216,8 @@ bool pod_reschedulable(const struct pod *p);
 /* karpenter.sh/do-not-disrupt is in force at now: "true", or a positive Go duration since the pod
  * started (also before it started). Any other value protects nothing, as Karpenter. */
 bool pod_do_not_disrupt(const struct pod *p, int64_t now_ns);
+/* Such a value that is not "false": what was meant? */
+bool pod_do_not_disrupt_unreadable(const struct pod *p);
 
 struct daemonset {
     struct arena mem;
@@ -398,10 +400,10 @@ struct nodepool {
     struct conditions conditions;
     int64_t status_nodes;
     int64_t class_observed_generation; /* of its class when last looked at, 0 = never */
-    const char *hash;          /* of spec.template as Karpenter hashes it, HASH_VERSION */
-    const char *spec_template; /* compact JSON, for building claims */
-    const char *unknown_field; /* NULL, or the path of a field this version does not know */
-    const char *problem;       /* NULL, or why the spec cannot be used: path and reason */
+    const char *hash;                  /* of spec.template as Karpenter hashes it, HASH_VERSION */
+    const char *spec_template;         /* compact JSON, for building claims */
+    const char *unknown_field;         /* NULL, or the path of a field this version does not know */
+    const char *problem;               /* NULL, or why the spec cannot be used: path and reason */
 };
 
 struct class_subnet {

@@ -6,19 +6,18 @@
 
 /* ---- one run --------------------------------------------------------------------------------- */
 
-static const struct sched_result *decide(struct arena *a, const struct bench_world *b,
-                                         enum preference_policy policy, bool baseline,
-                                         struct snapshot *snap)
+static void *decide(struct arena *a, const struct bench_input *in, const struct bench_world *b,
+                    struct snapshot *snap)
 {
     struct sched_options o;
     sched_options_default(&o);
-    o.preference = policy;
-    o.placement = baseline ? PLACEMENT_BASELINE : PLACEMENT_COMPATIBLE;
+    (void)bench_policy(in->policy, &o.preference); /* it was asked before */
+    o.placement = in->baseline ? PLACEMENT_BASELINE : PLACEMENT_COMPATIBLE;
     bench_snapshot(a, b, snap);
     struct sched *s = sched_begin(a, snap, &o);
     while (!sched_step(s, UINT64_MAX)) {
     }
-    return sched_result(s);
+    return (void *)(uintptr_t)sched_result(s);
 }
 
 static int64_t bound_of(struct arena *a, const struct snapshot *snap,
@@ -61,7 +60,7 @@ static json_t *claim_json(const struct world *w, const struct sched_claim *c)
 static int write_plan(const char *path, const struct world *w, const struct sched_result *res,
                       struct err *reterr)
 {
-    AUTO_JSON json_t *plan = json_object();
+    json_t *plan = json_object();
     json_t *claims = json_array(), *refused = json_array();
     for (uint32_t i = 0; i < res->n_claims; i++) {
         json_array_append_new(claims, claim_json(w, &res->claims[i]));
@@ -78,80 +77,40 @@ static int write_plan(const char *path, const struct world *w, const struct sche
     }
     json_object_set_new(plan, "claims", claims);
     json_object_set_new(plan, "unschedulable", refused);
-    if (json_dump_file(plan, path, JSON_INDENT(1))) {
-        return err_set(reterr, ERR_INVALID, "%s: cannot be written", path);
-    }
-    return 0;
+    return bench_write_plan(path, plan, reterr);
 }
 
 /* ---- an input -------------------------------------------------------------------------------- */
 
-static json_t *report_of(const struct bench_input *in, const struct bench_world *b,
-                         const struct sched_result *res, double ms, int64_t peak, int64_t bound)
+static int report(struct arena *a, const struct bench_input *in, const struct bench_world *b,
+                  const struct snapshot *snap, void *decided, json_t *o, struct err *reterr)
 {
-    size_t pods = world_n(&b->w, KIND_POD);
-    json_t *o = json_object();
-    json_object_set_new(o, "kind", json_string("BenchReport"));
-    json_object_set_new(o, "input", json_string(in->name));
+    const struct sched_result *res = decided;
+    double ms = bench_number(o, "milliseconds"), pods = bench_number(o, "pods");
     json_object_set_new(o, "preferencePolicy", json_string(in->policy));
-    json_object_set_new(o, "pods", json_integer((json_int_t)pods));
-    json_object_set_new(o, "nodes", json_integer((json_int_t)world_n(&b->w, KIND_NODE)));
-    json_object_set_new(o, "milliseconds", json_real(ms));
-    json_object_set_new(o, "podsPerSecond", json_real(ms > 0 ? (double)pods * 1e3 / ms : 0));
-    json_object_set_new(o, "peakRssBytes", json_integer(peak));
-    json_object_set_new(o, "claims", json_integer(res->n_claims));
-    json_object_set_new(o, "unschedulable", json_integer(res->n_refused));
-    json_object_set_new(o, "workUnits", json_integer((json_int_t)res->work_units));
+    json_object_set_new(o, "podsPerSecond", json_real(ms > 0 ? pods * 1e3 / ms : 0));
+    bench_put_int(o, "claims", res->n_claims);
+    bench_put_int(o, "unschedulable", res->n_refused);
+    bench_put_int(o, "workUnits", (int64_t)res->work_units);
     json_object_set_new(o, "baselinePricePerHour", bench_price(res->baseline_pusd_h));
-    json_object_set_new(o, "lowerBoundPerHour", bench_price(bound));
+    json_object_set_new(o, "lowerBoundPerHour", bench_price(bound_of(a, snap, res)));
     if (!in->baseline) {
         json_object_set_new(o, "tightPricePerHour", bench_price(res->tight_pusd_h));
         json_object_set_new(o, "pricePerHour", bench_price(res->price_pusd_h));
-        json_object_set_new(o, "strandedPods", json_integer(res->n_stranded));
+        bench_put_int(o, "strandedPods", res->n_stranded);
     }
-    return o;
-}
-
-static json_t *runs(const struct bench_input *in, struct bench_world *b, struct err *reterr)
-{
-    static double ms[BENCH_REPEAT_MAX], cpu_ms[BENCH_REPEAT_MAX];
-    enum preference_policy policy;
-    json_t *report = NULL;
-    if (!bench_policy(in->policy, &policy)) {
-        err_set(reterr, ERR_INVALID, "preference policy \"%s\": no such one", in->policy);
-        return NULL;
-    }
-    int64_t before = bench_rss_begin();
-    for (uint32_t i = 0; i < in->repeat; i++) {
-        struct arena mem;
-        struct snapshot snap;
-        arena_init(&mem, 1 << 20, SIZE_MAX);
-        double start = bench_now_ms(), cpu = bench_cpu_ms();
-        const struct sched_result *res = decide(&mem, b, policy, in->baseline, &snap);
-        ms[i] = bench_now_ms() - start;
-        cpu_ms[i] = bench_cpu_ms() - cpu;
-        bool last = i + 1 == in->repeat;
-        if (last && (!in->plan || write_plan(in->plan, &b->w, res, reterr) == 0)) {
-            int64_t peak = bench_rss_peak() - before;
-            report = report_of(in, b, res, bench_median(ms, in->repeat), peak,
-                               bound_of(&mem, &snap, res));
-            json_object_set_new(report, "cpuMilliseconds",
-                                json_real(bench_median(cpu_ms, in->repeat)));
-        }
-        arena_done(&mem);
-    }
-    return report;
+    return in->plan ? write_plan(in->plan, &b->w, res, reterr) : 0;
 }
 
 static json_t *measure(const struct bench_input *in, struct err *reterr)
 {
-    struct bench_world b;
-    if (bench_read(in, &b, reterr)) {
+    static const struct bench_decision decision = {decide, report};
+    enum preference_policy policy;
+    if (!bench_policy(in->policy, &policy)) {
+        err_set(reterr, ERR_INVALID, "preference policy \"%s\": no such one", in->policy);
         return NULL;
     }
-    json_t *report = runs(in, &b, reterr);
-    bench_world_done(&b);
-    return report;
+    return bench_measure(in, &decision, reterr);
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */
