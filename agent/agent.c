@@ -31,6 +31,7 @@
 #include "agent/work/gate.h"
 #include "agent/work/gauges.h"
 #include "agent/work/metrics.h"
+#include "agent/work/throttle.h"
 #include "agent/work/walltime.h"
 #include "common/aws/client.h"
 #include "common/base/alloc.h"
@@ -130,7 +131,9 @@ struct agent *agent_new(const struct agent_options *o, const struct agent_ports 
     (void)decoder_budget_timezone(rt->decoder, o->budget_timezone, NULL); /* else pools say so */
     rt->metrics = metrics_new();
     rt->gate = gate_new(rt, ports->kube, ports->aws);
-    rt->kube = gate_kube(rt->gate);
+    const struct kube_port fenced = gate_kube(rt->gate);
+    rt->throttle = throttle_new(rt, &fenced);
+    rt->kube = throttle_kube(rt->throttle);
     rt->client = (struct kube_client){.port = &rt->kube, .field_manager = "karp-agent"};
     rt->aws = gate_aws(rt->gate);
     rt->awsc = aws_client_new(&rt->aws, &rt->timers, rt->clock, a->entropy);
@@ -197,6 +200,7 @@ void agent_free(struct agent *a)
     intents_free(rt->intents);
     store_free(rt->store);
     aws_client_free(rt->awsc);
+    throttle_free(rt->throttle);
     gate_free(rt->gate);
     metrics_free(rt->metrics);
     decoder_free(rt->decoder);
