@@ -629,6 +629,17 @@ static void check_starved(struct sim_watchdog *w)
     }
 }
 
+static void check_rate(struct sim_watchdog *w)
+{
+    uint64_t most = 0;
+    for (int i = 0; i < w->run->n_guests; i++) {
+        most += guest_rate(w->run->guests[i]) + INVARIANT_LEASE_CALLS;
+    }
+    if (w->run->n_guests > 0 && w->run->most_a_second > most) {
+        violation(w, "Rate", "the API server", "is asked more often than flags allow");
+    }
+}
+
 static void check_growth(struct sim_watchdog *w)
 {
     for (int i = 0; i < w->run->n_guests; i++) {
@@ -656,6 +667,7 @@ void watchdog_look(struct sim_watchdog *w)
         check_taints(w);
         check_notices(w);
         check_growth(w);
+        check_rate(w);
     }
     if (now - w->starved_ns >= INVARIANT_STARVED_EVERY_NS) {
         w->starved_ns = now;

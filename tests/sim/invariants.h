@@ -36,6 +36,8 @@
  *   launches do not register
  * - Growth: an agent has more than INVARIANT_OPEN_MAX requests and watches open, or the account
  *   more than INVARIANT_TEMPLATES_MAX launch templates
+ * - Rate: in some second agents asked more of the API server than --kube-client-burst and one second
+ *   of --kube-client-qps (but for INVARIANT_LEASE_CALLS, which go past that)
  * - Turn: a turn of an agent, or what it does on hearing one answer, takes more processor time than
  *   run_options.turn_limit_ns; only where that is set, since no two machines are alike
  *
@@ -65,6 +67,7 @@
 #define INVARIANT_AGES_NS (INT64_C(5) * NS_PER_S)
 #define INVARIANT_OPEN_MAX 2000
 #define INVARIANT_TEMPLATES_MAX 500
+#define INVARIANT_LEASE_CALLS 20
 
 struct sim_run;
 struct sim_watchdog;
