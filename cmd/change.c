@@ -75,3 +75,15 @@ int change_patch(const struct cmd *c, struct connection *n, enum kube_kind kind,
 {
     return change_mode(c) == CHANGE_CLIENT ? 0 : connect_patch(n, kind, name, patch, reterr);
 }
+
+int change_create(const struct cmd *c, struct connection *n, enum kube_kind kind,
+                  const json_t *object, struct err *reterr)
+{
+    return change_mode(c) == CHANGE_CLIENT ? 0 : connect_create(n, kind, object, reterr);
+}
+
+int change_delete(const struct cmd *c, struct connection *n, enum kube_kind kind, const char *name,
+                  const char *uid, struct err *reterr)
+{
+    return change_mode(c) == CHANGE_CLIENT ? 0 : connect_delete(n, kind, name, uid, reterr);
+}

@@ -30,4 +30,9 @@ int change_open(struct cmd *c, struct connection *ret, struct err *reterr);
 int change_patch(const struct cmd *c, struct connection *n, enum kube_kind kind, const char *name,
                  const json_t *patch, struct err *reterr);
 
+int change_create(const struct cmd *c, struct connection *n, enum kube_kind kind,
+                  const json_t *object, struct err *reterr);
+int change_delete(const struct cmd *c, struct connection *n, enum kube_kind kind, const char *name,
+                  const char *uid, struct err *reterr);
+
 #endif

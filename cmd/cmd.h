@@ -42,6 +42,10 @@ extern const struct cmd_info cmd_history_info;
 extern const struct cmd_info cmd_replace_info;
 extern const struct cmd_info cmd_cordon_info;
 extern const struct cmd_info cmd_uncordon_info;
+extern const struct cmd_info cmd_pause_info;
+extern const struct cmd_info cmd_resume_info;
+extern const struct cmd_info cmd_hold_info;
+extern const struct cmd_info cmd_unhold_info;
 extern const struct cmd_info cmd_snapshot_info;
 extern const struct cmd_info cmd_version_info;
 

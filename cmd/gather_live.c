@@ -155,7 +155,12 @@ static void on_karp(void *arg, const struct kube_resp *resp)
     for (size_t i = 0; resp->err.kind == ERR_NONE && i < ARRAY_LEN(ours); i++) {
         if (discovered(resp->body, ours[i])) {
             list(l, ours[i]);
+        } else {
+            l->w->absent[ours[i]] = true;
         }
+    }
+    for (size_t i = 0; resp->err.kind == ERR_NOT_FOUND && i < ARRAY_LEN(ours); i++) {
+        l->w->absent[ours[i]] = true;
     }
     bool lost = resp->err.kind != ERR_NONE && resp->err.http == 0;
     if (lost || resp->err.kind == ERR_UNAUTHENTICATED) {

@@ -18,6 +18,7 @@
 static const struct cmd_info *const commands[] = {
     &cmd_status_info,   &cmd_explain_info, &cmd_consolidate_info, &cmd_simulate_info,
     &cmd_history_info,  &cmd_replace_info, &cmd_cordon_info,      &cmd_uncordon_info,
+    &cmd_pause_info,    &cmd_resume_info,  &cmd_hold_info,        &cmd_unhold_info,
     &cmd_snapshot_info, &cmd_version_info};
 
 /* kubectl-karp on PATH is typed "kubectl karp". */

@@ -148,6 +148,19 @@ static const struct opt writing[] = {
 };
 GROUP(opts_write, "Writing", writing);
 
+static const struct opt pause[] = {
+    {"all", 0, OPT_FLAG, AT(all), NULL, NULL, "Launch no nodes either"},
+};
+GROUP(opts_pause, "Pause", pause);
+
+static const struct opt hold[] = {
+    {"for", 0, OPT_DURATION, AT(for_ns), "TIME", NULL, "Ends by itself after: 30m, 4h, 3d"},
+    {"until", 0, OPT_TEXT, AT(until), "TIME", NULL,
+     "Ends by itself at: RFC 3339, or HH:MM for the next such time in UTC"},
+    {"reason", 0, OPT_TEXT, AT(reason), "TEXT", NULL, "Why, for others"},
+};
+GROUP(opts_hold, "Hold", hold);
+
 static const struct opt history[] = {
     {"since", 0, OPT_DURATION, AT(since_ns), "TIME", NULL,
      "Only what left within this time: 30m, 24h, 3d"},

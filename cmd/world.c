@@ -8,6 +8,7 @@
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
 #include "common/core/labels.h"
+#include "held.h"
 #include "objects.h"
 
 #include <stdarg.h>
@@ -23,6 +24,7 @@ void world_init(struct world *w, const char *agent_ns)
     w->syms = labels_symtab_new();
     w->decoder = decoder_new(w->syms);
     w->index = map_new(OBJECTS_MAX);
+    w->wanting = objects_new();
     w->agent_ns = agent_ns;
 }
 
@@ -70,6 +72,9 @@ static void object_free(struct world *w, enum kube_kind k, void *o)
     case KIND_POD_DISRUPTION_BUDGET:
         decode_pdb_free(o);
         return;
+    case KIND_HOLD:
+        decode_hold_free(o);
+        return;
     default: /* in the arena */
         return;
     }
@@ -83,6 +88,7 @@ void world_done(struct world *w)
         }
         free(w->lists[k].v);
     }
+    objects_free(w->wanting);
     json_decref(w->facts);
     json_decref(w->history);
     map_free(w->index);
@@ -107,6 +113,7 @@ void world_forget(struct world *w, enum kube_kind k)
     }
     w->n_objects -= w->lists[k].n;
     w->lists[k].n = 0;
+    objects_forget(w->wanting, k);
     if (w->keep) {
         objects_forget(w->keep, k);
     }
@@ -163,19 +170,6 @@ static struct world_request *read_request(struct world *w, const json_t *o)
     r->created_ns = time_at(o, "metadata.creationTimestamp");
     r->expires_ns = time_at(o, "spec.expiresAt");
     return r;
-}
-
-static struct world_hold *read_hold(struct world *w, const json_t *o)
-{
-    struct world_hold *h = ARENA_NEW(&w->mem, struct world_hold);
-    h->name = text(w, o, "metadata.name");
-    h->target_kind = text(w, o, "spec.target.kind");
-    h->target_name = text(w, o, "spec.target.name");
-    h->scope = arena_strdup(&w->mem, jsonx_str_or(o, "spec.scope", "Disruption"));
-    h->reason = text(w, o, "spec.reason");
-    h->by = text(w, o, "spec.by");
-    h->until_ns = time_at(o, "spec.until");
-    return h;
 }
 
 /* NULL if nobody asks about such objects. */
@@ -331,7 +325,7 @@ static void *decode_object(struct world *w, enum kube_kind k, const json_t *o, s
     case KIND_DISRUPTION_REQUEST:
         return read_request(w, o);
     case KIND_HOLD:
-        return read_hold(w, o);
+        return decode_hold(w->decoder, o, err);
     case KIND_EVENT:
         return read_event(w, o);
     case KIND_CONFIG_MAP:
@@ -391,6 +385,11 @@ static void add_object(struct world *w, enum kube_kind k, const json_t *o)
     AUTO_FREE char *key = xasprintf("%s/%s/%s", kind, ns, name);
     if (w->keep) {
         objects_put(w->keep, k, o);
+    }
+    if (held_looked_at(k, o)) {
+        objects_put(w->wanting, k, o);
+    } else {
+        objects_del(w->wanting, k, ns, name);
     }
     void *decoded = decode_object(w, k, o, &err);
     w->n_objects++;
@@ -467,6 +466,7 @@ BY_META(pod_cmp, struct pod)
 BY_META(node_cmp, struct node)
 BY_META(daemonset_cmp, struct daemonset)
 BY_META(pool_cmp, struct nodepool)
+BY_META(hold_cmp, struct hold)
 BY_META(claim_cmp, struct nodeclaim)
 BY_META(class_cmp, struct nodeclass)
 
@@ -481,13 +481,6 @@ static int request_cmp(const void *x, const void *y)
 {
     const struct world_request *a = *(const struct world_request *const *)x;
     const struct world_request *b = *(const struct world_request *const *)y;
-    return str_cmp(a->name, b->name);
-}
-
-static int hold_cmp(const void *x, const void *y)
-{
-    const struct world_hold *a = *(const struct world_hold *const *)x;
-    const struct world_hold *b = *(const struct world_hold *const *)y;
     return str_cmp(a->name, b->name);
 }
 

@@ -53,11 +53,6 @@ struct world_request {
     int64_t created_ns, expires_ns;
 };
 
-struct world_hold {
-    const char *name, *target_kind, *target_name, *scope, *reason, *by;
-    int64_t until_ns; /* 0 = without end */
-};
-
 /* What a controller says about an object. */
 struct world_event {
     enum kube_kind about; /* pod, node, NodeClaim or NodePool */
@@ -79,8 +74,9 @@ struct world {
     struct arena mem;
     struct symtab *syms;
     struct decoder *decoder;
-    struct objects *keep; /* borrowed, may be NULL */
-    struct map *index;    /* "kind/ns/name" → 1 + place in its list */
+    struct objects *keep;    /* borrowed, may be NULL */
+    struct objects *wanting; /* workloads that want more pods than there are, and quotas: held.h */
+    struct map *index;       /* "kind/ns/name" → 1 + place in its list */
     struct world_list lists[KIND_COUNT];
     struct world_malformed *malformed;
     size_t n_malformed, cap_malformed;
