@@ -2,10 +2,53 @@
 #include "improve_int.h"
 
 #define CLAIMS_PER_STEP 64u
-#define LOOKS_PER_POD 600u
+#define LOOKS_PER_POD 400u
 #define LOOKS_AT_LEAST 100000u
 
 enum { STAGE_LOAD, STAGE_SEARCH, STAGE_REPLAY, STAGE_WRITE };
+
+/* ---- packed amounts -------------------------------------------------------------------------- */
+
+#define PACKED_MAX INT64_C(0x7fff)
+
+static uint64_t pack(const struct improve *m, const int64_t *v, bool up)
+{
+    uint64_t ret = 0;
+    for (uint32_t d = 0; d < IMPROVE_LANES; d++) {
+        int64_t more = up ? (INT64_C(1) << m->shift[d]) - 1 : 0;
+        int64_t n = v[d] <= 0 ? 0 : (v[d] + more) >> m->shift[d];
+        ret |= (uint64_t)(n < PACKED_MAX ? n : PACKED_MAX) << 16 * d;
+    }
+    return ret;
+}
+
+uint64_t improve_pack_room(const struct improve *m, const int64_t *v)
+{
+    return pack(m, v, true) | IMPROVE_GUARDS;
+}
+
+uint64_t improve_pack_need(const struct improve *m, const int64_t *v)
+{
+    return pack(m, v, false);
+}
+
+static void find_shifts(struct improve *m)
+{
+    int64_t most[IMPROVE_LANES] = {0};
+    for (uint32_t i = 0; i < m->n_bays; i++) {
+        const struct improve_menu *menu = &m->bays[i].menu;
+        for (uint32_t k = 0; k < menu->n * IMPROVE_LANES; k++) {
+            int64_t room = menu->room[k / IMPROVE_LANES][k % IMPROVE_LANES];
+            most[k % IMPROVE_LANES] =
+                room > most[k % IMPROVE_LANES] ? room : most[k % IMPROVE_LANES];
+        }
+    }
+    for (uint32_t d = 0; d < IMPROVE_LANES; d++) {
+        while (most[d] >> m->shift[d] >= PACKED_MAX) {
+            m->shift[d]++;
+        }
+    }
+}
 
 /* ---- kinds ----------------------------------------------------------------------------------- */
 
@@ -105,8 +148,23 @@ static struct improve_lot *lot_of(struct improve *m, struct improve_bin *b, uint
         }
     }
     ARENA_GROW(m->s->a, b->lots, b->n_lots, b->cap_lots);
-    b->lots[b->n_lots] = (struct improve_lot){.kind = kind};
+    const struct improve_kind *k = &m->kinds[kind];
+    b->lots[b->n_lots] =
+        (struct improve_lot){.kind = kind, .coarse = k->coarse, .coarse_up = k->coarse_up};
     return &b->lots[b->n_lots++];
+}
+
+static void use(const struct improve *m, struct improve_bin *b, const int64_t *need, int64_t times)
+{
+    for (uint32_t d = 0; d < m->lanes; d++) {
+        b->used[d] += times * need[d];
+    }
+    for (uint32_t d = 0; d < m->lanes && b->slack != NULL; d++) {
+        b->slack[d] -= times * need[d];
+    }
+    if (b->slack != NULL) {
+        *b->coarse = improve_pack_room(m, b->slack);
+    }
 }
 
 static void put(struct improve *m, struct improve_bin *b, uint32_t kind, uint32_t pod)
@@ -118,9 +176,7 @@ static void put(struct improve *m, struct improve_bin *b, uint32_t kind, uint32_
         l->pods[i] = l->pods[i - 1];
     }
     l->pods[i] = pod;
-    for (uint32_t d = 0; d < m->n_dims; d++) {
-        b->used[d] += m->kinds[kind].need[d];
-    }
+    use(m, b, m->kinds[kind].need, 1);
 }
 
 static void take_out(struct improve *m, struct improve_bin *b, uint32_t kind, uint32_t pod)
@@ -131,9 +187,7 @@ static void take_out(struct improve *m, struct improve_bin *b, uint32_t kind, ui
         i++;
     }
     memmove(&l->pods[i], &l->pods[i + 1], (l->n - i - 1) * sizeof(*l->pods));
-    for (uint32_t d = 0; d < m->n_dims; d++) {
-        b->used[d] -= m->kinds[kind].need[d];
-    }
+    use(m, b, m->kinds[kind].need, -1);
     if (--l->n == 0) {
         uint32_t at = (uint32_t)(l - b->lots);
         memmove(&b->lots[at], &b->lots[at + 1], (b->n_lots - at - 1) * sizeof(*b->lots));
@@ -155,11 +209,65 @@ const int64_t *improve_most(const struct improve_bay *bay, const struct improve_
     return bay->pool->in->np->has_limits ? b->most : NULL;
 }
 
+static void find_slack(const struct improve *m, struct improve_bin *b)
+{
+    for (uint32_t d = 0; d < m->lanes; d++) {
+        b->slack[d] = b->rank == IMPROVE_NONE ? INT64_MIN / 2
+                                              : m->bays[b->bay].menu.room[b->rank][d] - b->used[d];
+    }
+    *b->coarse = improve_pack_room(m, b->slack);
+}
+
 void improve_rerank(struct improve *m, struct improve_bin *b)
 {
     const struct improve_bay *bay = &m->bays[b->bay];
     b->rank =
-        b->n_lots == 0 ? IMPROVE_NONE : improve_menu_find(m, bay, b->used, improve_most(bay, b));
+        b->n_lots == 0 ? IMPROVE_NONE : improve_menu_find(m, bay, 0, b->used, improve_most(bay, b));
+    if (b->slack != NULL) {
+        find_slack(m, b);
+    }
+}
+
+static void put_apart(struct improve *m, struct improve_bay *bay)
+{
+    uint32_t *v = ARENA_NEW_N(m->s->a, uint32_t, bay->n_bins), n = 0;
+    uint32_t stride = bay->n_bins > IMPROVE_PARTNERS ? bay->n_bins / IMPROVE_PARTNERS : 1;
+    for (uint32_t from = 0; from < stride; from++) {
+        for (uint32_t i = from; i < bay->n_bins; i += stride) {
+            v[n++] = bay->bins[i];
+        }
+    }
+    bay->bins = v;
+}
+
+static void line_up(struct improve *m, struct improve_bay *bay)
+{
+    put_apart(m, bay);
+    bay->slack = ARENA_NEW_N(m->s->a, int64_t, (size_t)bay->n_bins * m->lanes);
+    bay->coarse = ARENA_NEW_N(m->s->a, uint64_t, bay->n_bins);
+    for (uint32_t i = 0; i < bay->n_bins; i++) {
+        struct improve_bin *b = &m->bins[bay->bins[i]];
+        b->coarse = &bay->coarse[i];
+        b->slack = bay->slack + (size_t)i * m->lanes;
+        find_slack(m, b);
+        for (uint32_t l = 0; l < b->n_lots; l++) {
+            b->lots[l].coarse = m->kinds[b->lots[l].kind].coarse;
+            b->lots[l].coarse_up = m->kinds[b->lots[l].kind].coarse_up;
+        }
+    }
+}
+
+/* Every bin and kind is known. */
+static void loaded(struct improve *m)
+{
+    find_shifts(m);
+    for (uint32_t i = 0; i < m->n_kinds; i++) {
+        m->kinds[i].coarse = improve_pack_need(m, m->kinds[i].need);
+        m->kinds[i].coarse_up = improve_pack_room(m, m->kinds[i].need);
+    }
+    for (uint32_t i = 0; i < m->n_bays; i++) {
+        line_up(m, &m->bays[i]);
+    }
 }
 
 static bool left_alone(const struct sched_open *c)
@@ -293,6 +401,7 @@ static void find_dims(struct improve *m)
             m->dims[m->n_dims++] = (enum resource)r;
         }
     }
+    m->lanes = (m->n_dims + IMPROVE_LANES - 1) / IMPROVE_LANES * IMPROVE_LANES;
 }
 
 struct improve *improve_begin(struct sched *s)
@@ -388,6 +497,7 @@ static bool move_on(struct improve *m)
             load(m, s->claims[m->at++]);
         }
         if (m->at == s->n_claims) {
+            loaded(m);
             m->stage = STAGE_SEARCH;
             m->baseline_pusd_h = improve_total(m);
         }

@@ -1,22 +1,12 @@
 /* improve_menu.c - types by price; see improve_int.h. */
 #include "improve_int.h"
 
-static bool beats(const struct improve *m, const int64_t *x, const int64_t *y)
-{
-    for (uint32_t d = 0; d < m->n_dims; d++) {
-        if (x[d] < y[d]) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* With limits a smaller type can do where one that beats it is too large, so all are kept. */
 static bool beaten(const struct improve *m, const struct improve_bay *bay, const int64_t *room)
 {
     const struct improve_menu *menu = &bay->menu;
     for (uint32_t i = menu->n; i-- > 0 && !bay->pool->in->np->has_limits;) {
-        if (beats(m, menu->room[i], room)) {
+        if (improve_fits(m->lanes, menu->room[i], room)) {
             return true;
         }
     }
@@ -63,14 +53,14 @@ bool improve_menu_allows(const struct improve *m, const struct improve_bay *bay,
     return true;
 }
 
-uint32_t improve_menu_find(struct improve *m, const struct improve_bay *bay, const int64_t *used,
-                           const int64_t *most)
+uint32_t improve_menu_find(struct improve *m, const struct improve_bay *bay, uint32_t from,
+                           const int64_t *used, const int64_t *most)
 {
-    uint32_t i = 0;
-    while (i < bay->menu.n &&
-           !(beats(m, bay->menu.room[i], used) && improve_menu_allows(m, bay, i, most))) {
+    uint32_t i = from;
+    while (i < bay->menu.n && !(improve_fits(m->lanes, bay->menu.room[i], used) &&
+                                improve_menu_allows(m, bay, i, most))) {
         i++;
     }
-    m->looks += i / 4 + 1;
+    m->looks += (i - from) / 4 + 1;
     return i < bay->menu.n ? i : IMPROVE_NONE;
 }

@@ -10,27 +10,54 @@
  */
 #include "improve_int.h"
 
-#define ROUNDS_MAX 3u
+/* Rounds: so that about so many pods are replayed, within bounds. */
+#define REPLAYED 10000u
+#define ROUNDS_MIN 2u
+#define ROUNDS_MAX 6u
 #define SCALE_BITS 20
 #define MEMORY_BITS 20
 #define PODS_PER_STEP 64u
 #define SAMPLE 20u /* nodes that fit and are compared */
 
 struct arrival {
-    uint32_t pod, kind, bin;
+    uint32_t pod, kind, bin, bay;
+};
+
+/* No more than so many pods of a rule about hosts may be there. */
+struct host_limit {
+    uint32_t group;
+    int64_t n;
+};
+
+/* What a kind asks of hosts, and which of their counts it adds to. */
+struct host_rules {
+    struct host_limit *limits;
+    uint32_t *counted;
+    uint32_t n_limits, n_counted;
+    bool at_home; /* goes where it was planned */
+};
+
+/* A bin that has room for the smallest pod. */
+struct host {
+    uint64_t coarse; /* what is left, packed */
+    uint32_t bin;
 };
 
 struct improve_safe {
     struct arrival *pods;
     uint32_t n_pods;
-    int64_t *left;       /* room per bin and dimension */
-    uint32_t **counts;   /* per bin and rule about hosts; NULL: no pod yet that any concerns */
-    int64_t (*scale)[2]; /* per bin: of cpu and memory */
-    uint32_t *open;      /* bins that have room for the smallest pod */
+    struct host_rules *rules; /* per kind */
+    int64_t *left;            /* room per bin and dimension */
+    uint32_t *bay;            /* per bin */
+    uint32_t **counts;        /* per bin and rule about hosts; NULL: no pod yet that any concerns */
+    int64_t (*scale)[2];      /* per bin: of cpu and memory */
+    struct host *open;
+    uint32_t *at_open; /* per bin its place there, IMPROVE_NONE: none */
     uint32_t n_open, start;
     int64_t least[RES_FIXED];
+    uint64_t least_coarse;
     uint8_t *accepts; /* kind × bay: 0 not known, 1 no, 2 yes */
-    uint32_t at, round;
+    uint32_t at, round, rounds;
     bool grown;
     int cpu, memory; /* dimensions, -1: nobody asks */
 };
@@ -66,7 +93,7 @@ static void line_up(struct improve *m, struct improve_safe *r)
                 const struct pod *pod = s->snap->pods[b->lots[l].pods[p]];
                 v[n++] = (struct turn){pod->cls->priority,
                                        pod->m.created_ns,
-                                       {b->lots[l].pods[p], b->lots[l].kind, i}};
+                                       {b->lots[l].pods[p], b->lots[l].kind, i, b->bay}};
             }
         }
     }
@@ -80,30 +107,71 @@ static void line_up(struct improve *m, struct improve_safe *r)
     }
 }
 
-struct improve_safe *improve_safe_begin(struct improve *m)
+static void find_rules(const struct improve *m, const struct improve_kind *k,
+                       struct host_rules *ret)
 {
-    struct arena *a = m->s->a;
-    struct improve_safe *r = ARENA_NEW(a, struct improve_safe);
-    line_up(m, r);
-    r->left = ARENA_NEW_N(a, int64_t, (size_t)m->n_bins * m->n_dims);
-    r->scale = arena_alloc_n(a, m->n_bins, sizeof(*r->scale));
-    r->counts = ARENA_NEW_N(a, uint32_t *, m->n_bins);
-    r->open = ARENA_NEW_N(a, uint32_t, m->n_bins);
-    r->accepts = ARENA_NEW_N(a, uint8_t, (size_t)m->n_kinds * m->n_bays);
+    const struct topo_class *t = k->k->topo;
+    if (!k->hosts) {
+        return;
+    }
+    ret->limits = ARENA_NEW_N(m->s->a, struct host_limit, t->n_uses);
+    ret->counted = ARENA_NEW_N(m->s->a, uint32_t, t->n_counted);
+    for (uint32_t i = 0; i < t->n_uses; i++) {
+        const struct topo_use *u = &t->uses[i];
+        bool on = u->g->host && u->soft == TOPO_HARD && u->g->kind != TOPO_SHARE;
+        if (on && u->g->kind == TOPO_AFFINITY) {
+            ret->at_home = true;
+        } else if (on) {
+            int64_t n = u->g->kind == TOPO_SPREAD ? (int64_t)u->g->max_skew - u->self : 0;
+            ret->limits[ret->n_limits++] = (struct host_limit){u->g->number - 1, n};
+        }
+    }
+    for (uint32_t i = 0; i < t->n_counted; i++) {
+        if (t->counted[i]->host) {
+            ret->counted[ret->n_counted++] = t->counted[i]->number - 1;
+        }
+    }
+}
+
+static void find_least(const struct improve *m, struct improve_safe *r)
+{
     r->cpu = r->memory = -1;
     for (uint32_t d = 0; d < m->n_dims; d++) {
         r->least[d] = INT64_MAX;
         r->cpu = m->dims[d] == RES_CPU ? (int)d : r->cpu;
         r->memory = m->dims[d] == RES_MEMORY ? (int)d : r->memory;
-    }
-    for (uint32_t i = 0; i < r->n_pods; i++) {
-        for (uint32_t d = 0; d < m->n_dims; d++) {
+        for (uint32_t i = 0; i < r->n_pods; i++) {
             int64_t need = m->kinds[r->pods[i].kind].need[d];
             r->least[d] = need < r->least[d] ? need : r->least[d];
         }
     }
+    r->least_coarse = improve_pack_need(m, r->least);
+}
+
+struct improve_safe *improve_safe_begin(struct improve *m)
+{
+    struct arena *a = m->s->a;
+    struct improve_safe *r = ARENA_NEW(a, struct improve_safe);
+    line_up(m, r);
+    r->left = ARENA_NEW_N(a, int64_t, (size_t)m->n_bins * m->lanes);
+    r->scale = arena_alloc_n(a, m->n_bins, sizeof(*r->scale));
+    r->counts = ARENA_NEW_N(a, uint32_t *, m->n_bins);
+    r->bay = ARENA_NEW_N(a, uint32_t, m->n_bins);
+    r->open = ARENA_NEW_N(a, struct host, m->n_bins);
+    r->at_open = ARENA_NEW_N(a, uint32_t, m->n_bins);
+    r->accepts = ARENA_NEW_N(a, uint8_t, (size_t)m->n_kinds * m->n_bays);
+    r->rules = ARENA_NEW_N(a, struct host_rules, m->n_kinds);
+    r->rounds = r->n_pods > 0 ? REPLAYED / r->n_pods : 0;
+    r->rounds = r->rounds < ROUNDS_MIN   ? ROUNDS_MIN
+                : r->rounds > ROUNDS_MAX ? ROUNDS_MAX
+                                         : r->rounds;
+    find_least(m, r);
+    for (uint32_t i = 0; i < m->n_kinds; i++) {
+        find_rules(m, &m->kinds[i], &r->rules[i]);
+    }
     for (uint32_t i = 0; i < m->n_bins; i++) {
         memcpy(m->bins[i].size, m->bins[i].used, sizeof(m->bins[i].size));
+        r->bay[i] = m->bins[i].bay;
     }
     return r;
 }
@@ -115,7 +183,7 @@ static const int64_t *room_of(const struct improve *m, uint32_t bin)
 
 static int64_t *left_of(const struct improve *m, const struct improve_safe *r, uint32_t bin)
 {
-    return r->left + (size_t)bin * m->n_dims;
+    return r->left + (size_t)bin * m->lanes;
 }
 
 static int64_t used_of(const struct improve *m, const struct improve_safe *r, uint32_t bin,
@@ -133,18 +201,45 @@ static void find_scale(const struct improve *m, struct improve_safe *r, uint32_t
     r->scale[bin][1] = memory > 0 ? (INT64_C(10000) << SCALE_BITS) / memory : 0;
 }
 
+/* Has room again, or another amount of it. */
+static void note_room(const struct improve *m, struct improve_safe *r, uint32_t bin)
+{
+    if (r->at_open[bin] == IMPROVE_NONE) {
+        r->at_open[bin] = r->n_open;
+        r->open[r->n_open++].bin = bin;
+    }
+    r->open[r->at_open[bin]].coarse = improve_pack_room(m, left_of(m, r, bin));
+}
+
+/* Bins that are full are put aside. */
+static void put_aside(struct improve_safe *r)
+{
+    for (uint32_t i = 0; i < r->n_open;) {
+        if (improve_may_fit(r->open[i].coarse, r->least_coarse)) {
+            i++;
+            continue;
+        }
+        r->at_open[r->open[i].bin] = IMPROVE_NONE;
+        r->open[i] = r->open[--r->n_open];
+        if (i < r->n_open) {
+            r->at_open[r->open[i].bin] = i;
+        }
+    }
+}
+
 static void begin_round(struct improve *m, struct improve_safe *r)
 {
     r->n_open = r->start = 0;
     r->grown = false;
     for (uint32_t i = 0; i < m->n_bins; i++) {
+        r->at_open[i] = IMPROVE_NONE;
         if (r->counts[i] != NULL) {
             memset(r->counts[i], 0, m->n_groups * sizeof(*r->counts[i]));
         }
         if (m->bins[i].rank != IMPROVE_NONE) {
-            memcpy(left_of(m, r, i), room_of(m, i), m->n_dims * sizeof(*r->left));
+            memcpy(left_of(m, r, i), room_of(m, i), m->lanes * sizeof(*r->left));
             find_scale(m, r, i);
-            r->open[r->n_open++] = i;
+            note_room(m, r, i);
         }
     }
 }
@@ -169,10 +264,10 @@ static bool sure_of(struct improve *m, const struct sched_open *c, const struct 
     return ret;
 }
 
-static bool find_accepts(struct improve *m, const struct arrival *p, const struct improve_bin *b)
+static bool find_accepts(struct improve *m, const struct arrival *p, uint32_t bay)
 {
     const struct improve_kind *k = &m->kinds[p->kind];
-    const struct sched_open *c = m->bays[b->bay].like;
+    const struct sched_open *c = m->bays[bay].like;
     if (taints_refuse(&c->pool->in->np->taints, &k->k->cls->tolerations, false) != NULL) {
         return false;
     }
@@ -184,52 +279,55 @@ static bool find_accepts(struct improve *m, const struct arrival *p, const struc
     return false;
 }
 
-static bool accepts(struct improve *m, struct improve_safe *r, const struct arrival *p,
-                    const struct improve_bin *b)
+/* In a bay that is not its own. */
+static bool accepts_other(struct improve *m, struct improve_safe *r, const struct arrival *p,
+                          uint32_t bay)
 {
-    uint32_t bay = b->bay;
-    if (bay == m->bins[p->bin].bay) {
-        return true;
-    }
     if (m->kinds[p->kind].zonal &&
         m->bins[p->bin].c->offer.zones != m->bays[bay].like->offer.zones) {
         return false;
     }
     uint8_t *known = &r->accepts[(size_t)p->kind * m->n_bays + bay];
     if (*known == 0) {
-        *known = find_accepts(m, p, b) ? 2 : 1;
+        *known = find_accepts(m, p, bay) ? 2 : 1;
     }
     return *known == 2;
 }
 
-static bool hosts_ok(struct improve *m, struct improve_safe *r, const struct arrival *p,
-                     uint32_t bin)
+static bool accepts(struct improve *m, struct improve_safe *r, const struct arrival *p,
+                    uint32_t bin)
 {
-    const struct improve_kind *k = &m->kinds[p->kind];
-    const struct topo_class *t = k->k->topo;
-    for (uint32_t i = 0; k->hosts && i < t->n_uses; i++) {
-        const struct topo_use *u = &t->uses[i];
-        if (!u->g->host || u->soft != TOPO_HARD || u->g->kind == TOPO_SHARE) {
-            continue;
-        }
-        if (u->g->kind == TOPO_AFFINITY) {
-            if (bin != p->bin) {
-                return false;
-            }
-            continue;
-        }
-        uint32_t n = r->counts[bin] ? r->counts[bin][u->g->number - 1] : 0;
-        if (u->g->kind == TOPO_SPREAD ? (int64_t)n + u->self > u->g->max_skew : n > 0) {
-            return false;
-        }
-    }
-    return true;
+    return r->bay[bin] == p->bay || accepts_other(m, r, p, r->bay[bin]);
 }
 
-static bool has_room(const struct improve *m, const int64_t *left, const int64_t *need)
+/* Of the first bays, for one pod, asked once. */
+struct bay_memo {
+    uint64_t asked, yes;
+};
+
+static bool accepts_memo(struct improve *m, struct improve_safe *r, const struct arrival *p,
+                         uint32_t bin, struct bay_memo *memo)
 {
-    for (uint32_t d = 0; d < m->n_dims; d++) {
-        if (need[d] > left[d]) {
+    uint32_t bay = r->bay[bin];
+    if (bay >= 64) {
+        return accepts(m, r, p, bin);
+    }
+    if ((memo->asked >> bay & 1) == 0) {
+        memo->asked |= UINT64_C(1) << bay;
+        memo->yes |= (uint64_t)accepts(m, r, p, bin) << bay;
+    }
+    return (memo->yes >> bay & 1) != 0;
+}
+
+static bool hosts_ok(const struct improve_safe *r, const struct arrival *p, uint32_t bin)
+{
+    const struct host_rules *rules = &r->rules[p->kind];
+    const uint32_t *counts = r->counts[bin];
+    if (rules->at_home && bin != p->bin) {
+        return false;
+    }
+    for (uint32_t i = 0; i < rules->n_limits; i++) {
+        if ((int64_t)(counts ? counts[rules->limits[i].group] : 0) > rules->limits[i].n) {
             return false;
         }
     }
@@ -238,100 +336,112 @@ static bool has_room(const struct improve *m, const int64_t *left, const int64_t
 
 /* ---- scores ---------------------------------------------------------------------------------- */
 
-/* Of the bin's room, in ten thousandths. */
-static int64_t parts(const struct improve *m, const struct improve_safe *r, uint32_t bin, int d,
+/* What the pod leaves of cpu and of memory, in ten thousandths of the bin's room. */
+static int64_t score(const struct improve_safe *r, uint32_t bin, const int64_t *left,
                      const int64_t *need)
 {
-    if (d < 0) {
-        return 0;
+    int64_t cpu = 10000, memory = 10000;
+    if (r->cpu >= 0) {
+        cpu = ((left[r->cpu] - need[r->cpu]) * r->scale[bin][0]) >> SCALE_BITS;
     }
-    bool memory = d == r->memory;
-    int64_t now = used_of(m, r, bin, (uint32_t)d) + need[d];
-    return ((memory ? now >> MEMORY_BITS : now) * r->scale[bin][memory]) >> SCALE_BITS;
-}
-
-static int64_t score(const struct improve *m, const struct improve_safe *r, uint32_t bin,
-                     const int64_t *need)
-{
-    int64_t cpu = parts(m, r, bin, r->cpu, need), memory = parts(m, r, bin, r->memory, need);
+    if (r->memory >= 0) {
+        int64_t mib = (left[r->memory] - need[r->memory]) >> MEMORY_BITS;
+        memory = (mib * r->scale[bin][1]) >> SCALE_BITS;
+    }
     int64_t apart = cpu > memory ? cpu - memory : memory - cpu;
-    return ((10000 - cpu) / 100 + (10000 - memory) / 100) / 2 + (10000 - apart / 2) / 100;
+    return (cpu / 100 + memory / 100) / 2 + (10000 - apart / 2) / 100;
 }
 
 /* ---- one pod --------------------------------------------------------------------------------- */
 
-static void bind(struct improve *m, struct improve_safe *r, const struct arrival *p, uint32_t bin)
+static void bind(const struct improve *m, struct improve_safe *r, const struct arrival *p,
+                 uint32_t bin)
 {
+    const struct host_rules *rules = &r->rules[p->kind];
     uint32_t **counts = &r->counts[bin];
-    for (uint32_t d = 0; d < m->n_dims; d++) {
-        left_of(m, r, bin)[d] -= m->kinds[p->kind].need[d];
+    int64_t *left = left_of(m, r, bin);
+    for (uint32_t d = 0; d < m->lanes; d++) {
+        left[d] -= m->kinds[p->kind].need[d];
     }
-    const struct topo_class *t = m->kinds[p->kind].k->topo;
-    for (uint32_t i = 0; m->kinds[p->kind].hosts && i < t->n_counted; i++) {
-        if (t->counted[i]->host) {
-            *counts = *counts ? *counts : ARENA_NEW_N(m->s->a, uint32_t, m->n_groups);
-            (*counts)[t->counted[i]->number - 1]++;
-        }
+    note_room(m, r, bin);
+    for (uint32_t i = 0; i < rules->n_counted; i++) {
+        *counts = *counts ? *counts : ARENA_NEW_N(m->s->a, uint32_t, m->n_groups);
+        (*counts)[rules->counted[i]]++;
     }
 }
 
-/* The bin of the best score; IMPROVE_NONE if the pod fits nowhere. Full ones are put aside. */
+/* Those of up to 64 open bins that may have room, without a branch for each. */
+static uint64_t likely(const struct host *v, uint32_t n, uint64_t need)
+{
+    uint64_t ret = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        ret |= (uint64_t)improve_may_fit(v[i].coarse, need) << i;
+    }
+    return ret;
+}
+
+struct choice {
+    uint32_t bin, found;
+    int64_t score;
+    struct bay_memo bays;
+};
+
+/* Looks at the open bins from..to; returns where the next look begins. */
+static uint32_t look(struct improve *m, struct improve_safe *r, const struct arrival *p,
+                     uint32_t from, uint32_t to, struct choice *c)
+{
+    const struct improve_kind *k = &m->kinds[p->kind];
+    for (uint32_t at = from; at < to; at += 64) {
+        uint32_t n = to - at < 64 ? to - at : 64;
+        m->looks += n / 4;
+        for (uint64_t bits = likely(r->open + at, n, k->coarse); bits != 0; bits &= bits - 1) {
+            uint32_t i = at + (uint32_t)__builtin_ctzll(bits), bin = r->open[i].bin;
+            const int64_t *left = left_of(m, r, bin);
+            if (!improve_fits(m->lanes, left, k->need) || !hosts_ok(r, p, bin) ||
+                !accepts_memo(m, r, p, bin, &c->bays)) {
+                continue;
+            }
+            int64_t now = score(r, bin, left, k->need);
+            if (c->bin == IMPROVE_NONE || now > c->score || (now == c->score && bin < c->bin)) {
+                c->bin = bin;
+                c->score = now;
+            }
+            if (++c->found == SAMPLE) {
+                return i + 1;
+            }
+        }
+    }
+    return to;
+}
+
+/* The bin of the best score; IMPROVE_NONE if the pod fits nowhere. */
 static uint32_t best_bin(struct improve *m, struct improve_safe *r, const struct arrival *p)
 {
-    const int64_t *need = m->kinds[p->kind].need;
-    uint32_t best = IMPROVE_NONE, found = 0, at = r->start < r->n_open ? r->start : 0;
-    int64_t best_score = 0;
-    for (uint32_t n = r->n_open; n > 0 && found < SAMPLE; n--) {
-        uint32_t bin = r->open[at];
-        m->looks++;
-        bool room = has_room(m, left_of(m, r, bin), need);
-        if (!room && !has_room(m, left_of(m, r, bin), r->least)) {
-            r->open[at] = r->open[--r->n_open];
-            at = at < r->n_open ? at : 0;
-            continue;
-        }
-        at = at + 1 < r->n_open ? at + 1 : 0;
-        if (!room || !hosts_ok(m, r, p, bin) || !accepts(m, r, p, &m->bins[bin])) {
-            continue;
-        }
-        found++;
-        int64_t now = score(m, r, bin, need);
-        if (best == IMPROVE_NONE || now > best_score || (now == best_score && bin < best)) {
-            best = bin;
-            best_score = now;
-        }
+    struct choice c = {.bin = IMPROVE_NONE};
+    uint32_t start = r->start < r->n_open ? r->start : 0;
+    r->start = look(m, r, p, start, r->n_open, &c);
+    if (c.found < SAMPLE) {
+        r->start = look(m, r, p, 0, start, &c);
     }
-    r->start = at;
-    return best;
-}
-
-/* Has room again, or still. */
-static void reopen(struct improve_safe *r, uint32_t bin)
-{
-    for (uint32_t i = 0; i < r->n_open; i++) {
-        if (r->open[i] == bin) {
-            return;
-        }
-    }
-    r->open[r->n_open++] = bin;
+    return c.bin;
 }
 
 /* The pod has found no node: one gets larger, where that costs least. */
 static void grow_one(struct improve *m, struct improve_safe *r, const struct arrival *p)
 {
     uint32_t best = IMPROVE_NONE, best_rank = IMPROVE_NONE;
-    int64_t least = INT64_MAX, want[RES_FIXED];
+    int64_t least = INT64_MAX, want[RES_FIXED] = {0};
     for (uint32_t i = 0; i < m->n_bins; i++) {
         struct improve_bin *b = &m->bins[i];
         struct improve_bay *bay = &m->bays[b->bay];
-        if (b->rank == IMPROVE_NONE || !accepts(m, r, p, b) || !hosts_ok(m, r, p, i)) {
+        if (b->rank == IMPROVE_NONE || !hosts_ok(r, p, i) || !accepts(m, r, p, i)) {
             continue;
         }
         for (uint32_t d = 0; d < m->n_dims; d++) {
             int64_t now = used_of(m, r, i, d) + m->kinds[p->kind].need[d];
             want[d] = now > b->size[d] ? now : b->size[d];
         }
-        uint32_t rank = improve_menu_find(m, bay, want, improve_most(bay, b));
+        uint32_t rank = improve_menu_find(m, bay, b->rank, want, improve_most(bay, b));
         int64_t more = rank == IMPROVE_NONE
                            ? INT64_MAX
                            : improve_price(bay, rank) - improve_price(bay, b->rank);
@@ -353,7 +463,6 @@ static void grow_one(struct improve *m, struct improve_safe *r, const struct arr
     b->rank = best_rank;
     find_scale(m, r, best);
     b->changed = r->grown = true;
-    reopen(r, best);
     bind(m, r, p, best);
 }
 
@@ -362,6 +471,7 @@ bool improve_safe_step(struct improve *m, struct improve_safe *r)
     if (r->at == 0) {
         begin_round(m, r);
     }
+    put_aside(r);
     for (uint32_t i = 0; i < PODS_PER_STEP && r->at < r->n_pods; i++, r->at++) {
         uint32_t bin = best_bin(m, r, &r->pods[r->at]);
         if (bin != IMPROVE_NONE) {
@@ -376,5 +486,5 @@ bool improve_safe_step(struct improve *m, struct improve_safe *r)
     }
     r->at = 0;
     r->round++;
-    return !r->grown || r->round == ROUNDS_MAX || improve_total(m) > m->baseline_pusd_h;
+    return !r->grown || r->round == r->rounds || improve_total(m) > m->baseline_pusd_h;
 }
