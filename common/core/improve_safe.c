@@ -14,10 +14,12 @@
 #define REPLAYED 10000u
 #define ROUNDS_MIN 2u
 #define ROUNDS_MAX 6u
+/* Likewise nodes that fit and are compared for a pod. */
+#define SAMPLE_MIN 12u
+#define SAMPLE_MAX 100u
 #define SCALE_BITS 20
 #define MEMORY_BITS 20
 #define PODS_PER_STEP 64u
-#define SAMPLE 20u /* nodes that fit and are compared */
 
 struct arrival {
     uint32_t pod, kind, bin, bay;
@@ -57,7 +59,7 @@ struct improve_safe {
     int64_t least[RES_FIXED];
     uint64_t least_coarse;
     uint8_t *accepts; /* kind × bay: 0 not known, 1 no, 2 yes */
-    uint32_t at, round, rounds;
+    uint32_t at, round, rounds, sample;
     bool grown;
     int cpu, memory; /* dimensions, -1: nobody asks */
 };
@@ -148,6 +150,13 @@ static void find_least(const struct improve *m, struct improve_safe *r)
     r->least_coarse = improve_pack_need(m, r->least);
 }
 
+/* The fewer pods, the more thorough. */
+static uint32_t within(uint32_t n_pods, uint32_t min, uint32_t max)
+{
+    uint32_t n = n_pods > 0 ? REPLAYED / n_pods : max;
+    return n < min ? min : n > max ? max : n;
+}
+
 struct improve_safe *improve_safe_begin(struct improve *m)
 {
     struct arena *a = m->s->a;
@@ -161,10 +170,8 @@ struct improve_safe *improve_safe_begin(struct improve *m)
     r->at_open = ARENA_NEW_N(a, uint32_t, m->n_bins);
     r->accepts = ARENA_NEW_N(a, uint8_t, (size_t)m->n_kinds * m->n_bays);
     r->rules = ARENA_NEW_N(a, struct host_rules, m->n_kinds);
-    r->rounds = r->n_pods > 0 ? REPLAYED / r->n_pods : 0;
-    r->rounds = r->rounds < ROUNDS_MIN   ? ROUNDS_MIN
-                : r->rounds > ROUNDS_MAX ? ROUNDS_MAX
-                                         : r->rounds;
+    r->rounds = within(r->n_pods, ROUNDS_MIN, ROUNDS_MAX);
+    r->sample = within(r->n_pods, SAMPLE_MIN, SAMPLE_MAX);
     find_least(m, r);
     for (uint32_t i = 0; i < m->n_kinds; i++) {
         find_rules(m, &m->kinds[i], &r->rules[i]);
@@ -406,7 +413,7 @@ static uint32_t look(struct improve *m, struct improve_safe *r, const struct arr
                 c->bin = bin;
                 c->score = now;
             }
-            if (++c->found == SAMPLE) {
+            if (++c->found == r->sample) {
                 return i + 1;
             }
         }
@@ -420,7 +427,7 @@ static uint32_t best_bin(struct improve *m, struct improve_safe *r, const struct
     struct choice c = {.bin = IMPROVE_NONE};
     uint32_t start = r->start < r->n_open ? r->start : 0;
     r->start = look(m, r, p, start, r->n_open, &c);
-    if (c.found < SAMPLE) {
+    if (c.found < r->sample) {
         r->start = look(m, r, p, 0, start, &c);
     }
     return c.bin;
