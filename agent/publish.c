@@ -54,7 +54,8 @@ static json_t *options_json(const struct agent_options *o)
     static const char *const modes[] = {"full", "observe", "provision"};
     static const char *const preferences[] = {"Respect", "Ignore", "Reasonable"};
     static const char *const min_values[] = {"Strict", "BestEffort"};
-    return json_pack("{s:s, s:s, s:s, s:s, s:i, s:i}", "mode", modes[o->mode], "preferencePolicy",
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:i}", "mode", modes[o->mode], "placement",
+                     sched_placement_name(o->placement), "preferencePolicy",
                      preferences[o->preference], "minValuesPolicy", min_values[o->min_values],
                      "budgetTimezone", o->budget_timezone, "vmMemoryOverheadPermyriad",
                      o->vm_overhead_permyriad, "reservedENIs", o->reserved_enis);

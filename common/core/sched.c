@@ -6,6 +6,7 @@
  * leg and position on the leg are all there is to remember. Places that have refused the way before
  * are passed over without counting.
  */
+#include "common/base/str.h"
 #include "improve.h"
 #include "labels.h"
 #include "sched_int.h"
@@ -78,6 +79,33 @@ static uint32_t max_share(const struct sched *s, const struct nodepool *np)
     return text != NULL && sched_parse_share(text, &share) ? share : s->opt.max_share_permyriad;
 }
 
+bool sched_parse_placement(const char *text, enum placement *ret)
+{
+    if (str_eq(text, "Compatible") || str_eq(text, "Cheapest")) {
+        *ret = str_eq(text, "Cheapest") ? PLACEMENT_CHEAPEST : PLACEMENT_COMPATIBLE;
+        return true;
+    }
+    return false;
+}
+
+const char *sched_placement_name(enum placement p)
+{
+    static const char *const names[] = {"Baseline", "Compatible", "Cheapest"};
+    return names[p];
+}
+
+/* What the pool says; nonsense is Compatible, which opens no more nodes than it might anyway. */
+static enum placement placement_of(const struct sched *s, const struct nodepool *np)
+{
+    enum placement ret = PLACEMENT_COMPATIBLE;
+    const char *text = kvs_get(&np->m.annotations, ANN_PLACEMENT);
+    if (text == NULL || s->opt.placement == PLACEMENT_BASELINE) {
+        return s->opt.placement;
+    }
+    (void)sched_parse_placement(text, &ret);
+    return ret;
+}
+
 bool sched_parse_share(const char *text, uint32_t *ret_permyriad)
 {
     uint64_t n = 0;
@@ -106,6 +134,7 @@ static void begin_pools(struct sched *s)
         p->nodes_in_use = in->nodes_in_use;
         p->xen = sym_find(s->syms, "xen");
         p->max_share_permyriad = max_share(s, in->np);
+        p->placement = placement_of(s, in->np);
         p->usable = sched_pool_closed(in, NULL) == REASON_NONE;
         if (in->catalog != NULL) {
             template_build(s->a, s->syms, in->np, in->catalog, s->snap->daemonsets,

@@ -150,6 +150,7 @@ struct pool_reservation {
 struct sched_pool {
     const struct snapshot_pool *in;
     uint32_t max_share_permyriad; /* 0 = any */
+    enum placement placement;
     sym xen;                      /* the hypervisor's name, SYM_NONE if no type has it */
     bool usable;                  /* may open claims at all */
     struct template tm;

@@ -2,8 +2,8 @@
  * differential.h - `karp-sim differential`: plans of the decision core for random small clusters,
  * held against kube-scheduler (the simulated one; the real one through --write).
  *
- *   karp-sim differential [--clusters N] [--seed S] [--write DIR]
- *   karp-sim differential --show SEED [--dir DIR]
+ *   karp-sim differential [--clusters N] [--seed S] [--placement P] [--write DIR]
+ *   karp-sim differential --show SEED [--placement P] [--dir DIR]
  *
  * The first plays clusters S to S+N-1 (200 from 1). With --write each leaves a file SEED.json for a
  * player on a real control plane: {seed, objects, nodes, planned: {"ns/name": "node"}}; nodes are
@@ -24,6 +24,9 @@
 
 #define DIFF_SHARE_MIN 0.95 /* of planned pods, over at least DIFF_SHARE_PODS of them */
 #define DIFF_SHARE_PODS 200
+/* Clusters where some do not run, over at least DIFF_STRANDING_CLUSTERS; no more than without. */
+#define DIFF_STRANDING_MAX 0.01
+#define DIFF_STRANDING_CLUSTERS 1000
 
 int differential_main(int argc, char **argv);
 
