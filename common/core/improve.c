@@ -52,12 +52,12 @@ static void find_shifts(struct improve *m)
 
 /* ---- kinds ----------------------------------------------------------------------------------- */
 
-static bool stays(const struct sched_class *k)
+bool improve_stays(const struct sched_class *k)
 {
     return k->volume != NULL || k->cls->n_host_ports > 0 || k->cls->requests.n_ext > 0;
 }
 
-static uint32_t kind_of(struct improve *m, uint32_t class_at, uint32_t way)
+uint32_t improve_kind(struct improve *m, uint32_t class_at, uint32_t way)
 {
     struct sched *s = m->s;
     uint32_t *first = &m->kind_of_class[class_at];
@@ -70,10 +70,12 @@ static uint32_t kind_of(struct improve *m, uint32_t class_at, uint32_t way)
     struct improve_kind *k = &m->kinds[m->n_kinds++];
     *k = (struct improve_kind){.k = &s->classes[class_at], .way = way, .next = *first};
     k->ask = sched_ask(s, k->k, way);
-    k->fixed = stays(k->k);
+    k->fixed = improve_stays(k->k);
     for (uint32_t d = 0; d < m->n_dims; d++) {
         k->need[d] = k->k->cls->requests.v[m->dims[d]];
     }
+    k->coarse = improve_pack_need(m, k->need);
+    k->coarse_up = improve_pack_room(m, k->need);
     improve_host_kind(m, k);
     *first = m->n_kinds;
     return m->n_kinds - 1;
@@ -286,17 +288,20 @@ static void load(struct improve *m, struct sched_open *c)
     struct improve_bin *b = &m->bins[m->n_bins];
     const struct nodepool *np = c->pool->in->np;
     if (left_alone(c)) {
+        m->alone[m->n_alone] = c;
+        m->n_alone += c->n_pods > 0;
         return;
     }
     *b = (struct improve_bin){.c = c, .bay = bay_of(m, c)};
     for (uint32_t i = 0; i < c->n_pods; i++) {
-        put(m, b, kind_of(m, s->class_of[c->taken[i].pod], c->taken[i].way), c->taken[i].pod);
+        put(m, b, improve_kind(m, s->class_of[c->taken[i].pod], c->taken[i].way), c->taken[i].pod);
     }
     for (int r = 0; np->has_limits && r < RES_FIXED; r++) {
         b->most[r] = np->limits.v[r] < 0 ? -1 : c->reserve.v[r];
     }
     improve_rerank(m, b);
     if (b->rank == IMPROVE_NONE) {
+        m->alone[m->n_alone++] = c;
         return;
     }
     struct improve_bay *bay = &m->bays[b->bay];
@@ -411,6 +416,7 @@ struct improve *improve_begin(struct sched *s)
     find_dims(m);
     m->kind_of_class = ARENA_NEW_N(s->a, uint32_t, s->n_classes);
     m->bins = ARENA_NEW_N(s->a, struct improve_bin, s->n_claims);
+    m->alone = ARENA_NEW_N(s->a, const struct sched_open *, s->n_claims);
     m->n_slots = 16;
     while (m->n_slots < s->n_claims * 2) {
         m->n_slots *= 2;

@@ -92,6 +92,8 @@ struct improve {
     uint32_t *kind_of_class; /* the first one's number plus 1 */
     struct improve_bin *bins;
     uint32_t n_bins;
+    const struct sched_open **alone; /* claims with pods that are left as they are */
+    uint32_t n_alone;
     struct improve_bay *bays;
     uint32_t n_bays, cap_bays;
     uint32_t *slots; /* bays by hash, number plus 1 */
@@ -159,6 +161,11 @@ void improve_host_moved(struct improve *m, uint32_t kind, const struct sched_ope
 
 /* ---- improve.c ------------------------------------------------------------------------------- */
 
+/* The number of the class's kind for the way. */
+uint32_t improve_kind(struct improve *m, uint32_t class_at, uint32_t way);
+bool improve_stays(const struct sched_class *k);
+/* Room for pods, per dimension, of the cheapest type that the claim has left; false: none. */
+bool improve_least_room(const struct improve *m, const struct sched_open *c, int64_t *ret);
 const int64_t *improve_most(const struct improve_bay *bay, const struct improve_bin *b);
 void improve_move(struct improve *m, struct improve_bin *from, struct improve_bin *to,
                   uint32_t kind, uint32_t pod);

@@ -13,6 +13,30 @@ static bool beaten(const struct improve *m, const struct improve_bay *bay, const
     return false;
 }
 
+static void room_of(const struct improve *m, const struct template *tm, uint32_t type, int64_t *ret)
+{
+    const struct resources *all = catalog_allocatable(tm->catalog, type);
+    const struct resources *taken = &template_group(tm, type)->sum;
+    for (uint32_t d = 0; d < m->n_dims; d++) {
+        ret[d] = all->v[m->dims[d]] - taken->v[m->dims[d]];
+    }
+}
+
+bool improve_least_room(const struct improve *m, const struct sched_open *c, int64_t *ret)
+{
+    struct arena *a = m->s->a;
+    struct arena_mark mark = arena_mark(a);
+    const struct template *tm = &c->pool->tm;
+    uint32_t *ranked = ARENA_NEW_N(a, uint32_t, catalog_n_types(tm->catalog));
+    uint32_t n = offerings_rank(c->pool->in->offerings, c->types, c->offer, false, ranked,
+                                catalog_n_types(tm->catalog));
+    if (n > 0) {
+        room_of(m, tm, ranked[0], ret);
+    }
+    arena_rewind(a, mark);
+    return n > 0;
+}
+
 void improve_menu_make(struct improve *m, struct improve_bay *bay)
 {
     struct arena *a = m->s->a;
@@ -25,12 +49,8 @@ void improve_menu_make(struct improve *m, struct improve_bay *bay)
     menu->price = ARENA_NEW_N(a, int64_t, n);
     menu->room = arena_alloc_n(a, n, sizeof(*menu->room));
     for (uint32_t i = 0; i < n; i++) {
-        const struct resources *all = catalog_allocatable(tm->catalog, ranked[i]);
-        const struct resources *taken = &template_group(tm, ranked[i])->sum;
         int64_t *room = menu->room[menu->n];
-        for (uint32_t d = 0; d < m->n_dims; d++) {
-            room[d] = all->v[m->dims[d]] - taken->v[m->dims[d]];
-        }
+        room_of(m, tm, ranked[i], room);
         if (!beaten(m, bay, room)) {
             menu->price[menu->n] = offerings_cheapest(bay->pool->in->offerings, ranked[i],
                                                       bay->like->offer, NULL, NULL);
