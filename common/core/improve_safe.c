@@ -13,10 +13,16 @@
 #include "want.h"
 
 /* Rounds: so that about so many pods are replayed, within bounds. */
-#define REPLAYED 10000u
+#define REPLAYED 2000u
 #define ROUNDS_MIN 2u
-#define ROUNDS_MAX 6u
-/* Likewise nodes that fit and are compared for a pod. */
+#define ROUNDS_MAX 24u
+/* Rounds without growth that are enough where there are more than ROUNDS_MIN. */
+#define QUIET_ROUNDS 3u
+/* From the second round on scores are off by up to so much, which stands for all that is not played
+ * here, and for the choice among equals. */
+#define NOISE 8u
+/* Nodes that fit and are compared for a pod: so that there are about so many, within bounds. */
+#define COMPARED 10000u
 #define SAMPLE_MIN 12u
 #define SAMPLE_MAX 100u
 #define SCALE_BITS 20
@@ -75,7 +81,7 @@ struct improve_safe {
     uint64_t least_coarse;
     uint8_t *accepts;       /* kind × bay: 0 not known, 1 no, 2 yes */
     uint8_t *fixed_accepts; /* kind × fixed place, likewise */
-    uint32_t at, round, rounds, sample;
+    uint32_t at, round, rounds, quiet, sample;
     bool grown;
     int cpu, memory; /* dimensions, -1: nobody asks */
 };
@@ -259,9 +265,9 @@ static void find_counts(struct improve *m, struct improve_safe *r)
 }
 
 /* The fewer pods, the more thorough. */
-static uint32_t within(uint32_t n_pods, uint32_t min, uint32_t max)
+static uint32_t within(uint32_t all, uint32_t n_pods, uint32_t min, uint32_t max)
 {
-    uint32_t n = n_pods > 0 ? REPLAYED / n_pods : max;
+    uint32_t n = n_pods > 0 ? all / n_pods : max;
     return n < min ? min : n > max ? max : n;
 }
 
@@ -281,8 +287,8 @@ struct improve_safe *improve_safe_begin(struct improve *m)
     r->accepts = ARENA_NEW_N(a, uint8_t, (size_t)m->n_kinds * m->n_bays);
     r->fixed_accepts = ARENA_NEW_N(a, uint8_t, (size_t)m->n_kinds * r->n_fixed);
     r->rules = ARENA_NEW_N(a, struct host_rules, m->n_kinds);
-    r->rounds = within(r->n_pods, ROUNDS_MIN, ROUNDS_MAX);
-    r->sample = within(r->n_pods, SAMPLE_MIN, SAMPLE_MAX);
+    r->rounds = within(REPLAYED, r->n_pods, ROUNDS_MIN, ROUNDS_MAX);
+    r->sample = within(COMPARED, r->n_pods, SAMPLE_MIN, SAMPLE_MAX);
     find_least(m, r);
     for (uint32_t i = 0; i < m->n_kinds; i++) {
         find_rules(m, &m->kinds[i], &r->rules[i]);
@@ -509,6 +515,13 @@ static bool hosts_ok(const struct improve_safe *r, const struct arrival *p, uint
 /* ---- scores ---------------------------------------------------------------------------------- */
 
 /* What the pod leaves of cpu and of memory, in ten thousandths of the place's room. */
+static int64_t noise(const struct improve_safe *r, uint32_t place)
+{
+    uint32_t h = (place * 2654435761u) ^ (r->round * 40503u) ^ (r->at * 2246822519u);
+    h = (h ^ h >> 15) * 2246822519u;
+    return (h >> 16) % NOISE;
+}
+
 static int64_t score(const struct improve_safe *r, uint32_t place, const int64_t *left,
                      const int64_t *need)
 {
@@ -573,7 +586,7 @@ static uint32_t look(struct improve *m, struct improve_safe *r, const struct arr
                 !accepts_memo(m, r, p, place, &c->bays)) {
                 continue;
             }
-            int64_t now = score(r, place, left, k->need);
+            int64_t now = score(r, place, left, k->need) + (r->round > 0 ? noise(r, place) : 0);
             if (c->place == IMPROVE_NONE || now > c->score ||
                 (now == c->score && place < c->place)) {
                 c->place = place;
@@ -660,5 +673,7 @@ bool improve_safe_step(struct improve *m, struct improve_safe *r)
     }
     r->at = 0;
     r->round++;
-    return !r->grown || r->round == r->rounds || improve_total(m) > m->baseline_pusd_h;
+    r->quiet = r->grown ? 0 : r->quiet + 1;
+    bool enough = r->quiet >= (r->rounds > ROUNDS_MIN ? QUIET_ROUNDS : 1);
+    return enough || r->round == r->rounds || improve_total(m) > m->baseline_pusd_h;
 }
