@@ -1,13 +1,16 @@
 /* agent.c - wires the agent's parts and turns them; see agent.h. */
 #include "agent.h"
 
+#include "agent/claim/consistency.h"
 #include "agent/claim/consolidatable.h"
 #include "agent/claim/gc.h"
 #include "agent/claim/launcher.h"
 #include "agent/claim/lifecycle.h"
 #include "agent/claim/podevents.h"
+#include "agent/claim/reghealth.h"
 #include "agent/claim/tagging.h"
 #include "agent/cloud/cloud.h"
+#include "agent/history/history.h"
 #include "agent/lead/cluster.h"
 #include "agent/lead/lease.h"
 #include "agent/lead/standby.h"
@@ -16,6 +19,7 @@
 #include "agent/leave/expiration.h"
 #include "agent/leave/instancestatus.h"
 #include "agent/leave/interruption.h"
+#include "agent/leave/repair.h"
 #include "agent/leave/replacer.h"
 #include "agent/leave/termination.h"
 #include "agent/plan/creator.h"
@@ -46,10 +50,12 @@
     X(cluster)                                                                                     \
     X(standby)                                                                                     \
     X(lease)                                                                                       \
+    X(history)                                                                                     \
     X(launcher)                                                                                    \
     X(gc)                                                                                          \
     X(lifecycle)                                                                                   \
     X(tagging)                                                                                     \
+    X(consistency)                                                                                 \
     X(creator)                                                                                     \
     X(nodepools)                                                                                   \
     X(podevents)                                                                                   \
@@ -60,6 +66,7 @@
     X(commands)                                                                                    \
     X(emptiness)                                                                                   \
     X(expiration)                                                                                  \
+    X(repair)                                                                                      \
     X(replacer)                                                                                    \
     X(provisioner)                                                                                 \
     X(publish)                                                                                     \
@@ -130,6 +137,7 @@ struct agent *agent_new(const struct agent_options *o, const struct agent_ports 
     rt->store = store_new(rt);
     rt->intents = intents_new(rt);
     rt->ineffective = ineffective_new(rt);
+    rt->reghealth = reghealth_new(rt);
     identity(rt);
     a->events_env = (struct events_env){.client = &rt->client,
                                         .clock = rt->clock,
@@ -151,6 +159,7 @@ static void controllers_free(struct agent *a)
     publish_free(a->publish);
     provisioner_free(a->provisioner);
     replacer_free(a->replacer);
+    repair_free(a->repair);
     expiration_free(a->expiration);
     emptiness_free(a->emptiness);
     commands_free(a->commands);
@@ -161,10 +170,12 @@ static void controllers_free(struct agent *a)
     podevents_free(a->podevents);
     nodepools_free(a->nodepools);
     creator_free(a->creator);
+    consistency_free(a->consistency);
     tagging_free(a->tagging);
     lifecycle_free(a->lifecycle);
     gc_free(a->gc);
     launcher_free(a->launcher);
+    history_free(a->history);
     lease_free(a->lease);
     standby_free(a->standby);
     cluster_free(a->cluster);
@@ -181,6 +192,7 @@ void agent_free(struct agent *a)
     controllers_free(a);
     cloud_free(rt->cloud);
     events_free(rt->events);
+    reghealth_free(rt->reghealth);
     ineffective_free(rt->ineffective);
     intents_free(rt->intents);
     store_free(rt->store);

@@ -116,6 +116,13 @@ static int parse_max_share(struct agent_options *o, const char *value, struct er
     return err_set(reterr, ERR_INVALID, "not a share from 1%% to 100%%");
 }
 
+static int parse_repair_threshold(struct agent_options *o, const char *value, struct err *reterr)
+{
+    return sched_parse_share(value, &o->repair_threshold_permyriad)
+               ? 0
+               : err_set(reterr, ERR_INVALID, "not a share from 1%% to 100%%");
+}
+
 static int parse_min_values(struct agent_options *o, const char *value, struct err *reterr)
 {
     static const char *const words[] = {"Strict", "BestEffort", NULL};
@@ -136,7 +143,7 @@ static int parse_scheduler_config(struct agent_options *o, const char *value, st
     int rc = decode_scheduler_config(d, &o->mem, value, &v, &n, reterr);
     decoder_free(d);
     symtab_free(t);
-    o->scheduler_config = arena_strdup(&o->mem, value);
+    o->scheduler_config = n > 0 ? arena_strdup(&o->mem, value) : "";
     return rc;
 }
 
@@ -247,6 +254,9 @@ static const struct option options[] = {
     {"rebalance", NULL, OPT_SPECIAL, 0, "Ignore", 0, 0,
      "on a rebalance recommendation where the pool does not say: Ignore, or Replace",
      parse_rebalance},
+    {"repair-threshold", NULL, OPT_SPECIAL, 0, "20%", 0, 0,
+     "with the gate NodeRepair: a pool of which more than this share is unhealthy keeps its nodes",
+     parse_repair_threshold},
     {"budget-timezone", NULL, OPT_SPECIAL, 0, "UTC", 0, 0,
      "IANA name of the time zone that schedules of disruption budgets are in",
      parse_budget_timezone},

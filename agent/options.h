@@ -28,8 +28,9 @@ struct agent_options {
     int64_t max_cost_pusd_h;      /* --max-cost-per-hour, PRICE_UNKNOWN = unset */
     bool expiration_budgeted;     /* --expiration=Budgeted (Forceful) */
     int64_t expiration_max_delay_ns;
-    bool rebalance_replace;      /* --rebalance=Replace (Ignore) */
-    const char *budget_timezone; /* as given, known to be one (decoder_budget_timezone) */
+    bool rebalance_replace;              /* --rebalance=Replace (Ignore) */
+    uint32_t repair_threshold_permyriad; /* --repair-threshold (20%) */
+    const char *budget_timezone;         /* as given, known to be one (decoder_budget_timezone) */
 
     /* Karpenter's */
     const char *cluster_name, *cluster_endpoint, *cluster_ca_bundle;
@@ -41,7 +42,7 @@ struct agent_options {
     int64_t batch_idle_ns, batch_max_ns;
     enum preference_policy preference;
     enum min_values_policy min_values;
-    const char *scheduler_config; /* as given, known to be readable (decode_scheduler_config) */
+    const char *scheduler_config; /* readable (decode_scheduler_config); "" without constraints */
     bool gate_spot_to_spot, gate_node_repair, gate_reserved_capacity;
     int metrics_port, health_port; /* 0 = off */
     double kube_qps;

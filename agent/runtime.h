@@ -20,10 +20,12 @@ struct creator;
 struct decoder;
 struct events;
 struct gate;
+struct history;
 struct ineffective;
 struct intents;
 struct launcher;
 struct metrics;
+struct reghealth;
 struct store;
 struct walltime;
 
@@ -45,11 +47,13 @@ struct runtime {
     struct store *store;
     struct intents *intents;         /* which pods are planned where */
     struct ineffective *ineffective; /* launches that help nobody */
+    struct reghealth *reghealth;     /* do a pool's nodes join? */
     struct events *events;
     struct cloud *cloud;
     struct launcher *launcher; /* for launcher_settled */
     struct creator *creator;   /* creates every NodeClaim */
     struct commands *commands; /* removes nodes by our own decision */
+    struct history *history;   /* why nodes left */
     char identity[128];        /* karp-agent-<pod>-<rand> */
     const char *cluster_uid;   /* UID of namespace kube-system, NULL until known */
     bool ended;

@@ -435,6 +435,8 @@ static void add_rest(struct world *w, struct snapshot_in *in)
     in->n_bound = in->n_pods;
     in->namespaces = ALL(KIND_NAMESPACE, namespace);
     in->n_namespaces = (uint32_t)world_n(w, KIND_NAMESPACE);
+    in->services = ALL(KIND_SERVICE, service);
+    in->n_services = (uint32_t)world_n(w, KIND_SERVICE);
     in->pvcs = ALL(KIND_PERSISTENT_VOLUME_CLAIM, pvc);
     in->n_pvcs = (uint32_t)world_n(w, KIND_PERSISTENT_VOLUME_CLAIM);
     in->pvs = ALL(KIND_PERSISTENT_VOLUME, pv);

@@ -70,7 +70,7 @@ static const struct opt input[] = {
     {"types", 0, OPT_TEXTS, AT(types), "GLOB,...", NULL, "Only these instance types"},
     {"region", 0, OPT_TEXT, AT(region), "NAME", NULL, "AWS region of the cluster"},
     {"at", 0, OPT_TEXT, AT(at), "TIME", NULL,
-     "Take this for now: RFC 3339, or HH:MM for the next such time in UTC"},
+     "Decide as of this time: RFC 3339, or HH:MM for the next such time in UTC"},
 };
 GROUP(opts_input, "Input", input);
 

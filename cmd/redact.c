@@ -527,6 +527,11 @@ static json_t *whole(struct redact *r, enum kube_kind k, const json_t *o)
     if (k == KIND_CONFIG_MAP) {
         set(ret, "data", facts(o));
     }
+    json_t *selector = k == KIND_SERVICE ? jsonx_obj(o, "spec.selector") : NULL;
+    if (selector) {
+        /* Labels themselves, where other kinds have a LabelSelector. */
+        set(json_object_get(ret, "spec"), "selector", labels(r, selector));
+    }
     return ret;
 }
 

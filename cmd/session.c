@@ -72,6 +72,8 @@ int session_gather(struct session *s, uint64_t kinds, struct err *reterr)
     if (o->catalog && types_load(s->w.syms, o->catalog, &o->types, &s->types, reterr) != 0) {
         return -1;
     }
+    /* Services say whose pods default spread constraints are about; nothing else asks for them. */
+    kinds |= o->scheduler_config ? GATHER(KIND_SERVICE) : 0;
     return gather(s->c, kinds, &s->w, reterr) != 0 ? -1 : set_timezone(s, reterr);
 }
 

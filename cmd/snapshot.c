@@ -14,12 +14,13 @@
 #include "session.h"
 
 static const uint64_t snapshot_kinds =
-    GATHER(KIND_NAMESPACE) | GATHER(KIND_EVENT) | GATHER(KIND_PERSISTENT_VOLUME) |
-    GATHER(KIND_PERSISTENT_VOLUME_CLAIM) | GATHER(KIND_STORAGE_CLASS) | GATHER(KIND_CSI_NODE) |
-    GATHER(KIND_DEPLOYMENT) | GATHER(KIND_REPLICA_SET) | GATHER(KIND_STATEFUL_SET) |
-    GATHER(KIND_LIMIT_RANGE) | GATHER(KIND_RUNTIME_CLASS) | GATHER(KIND_PRIORITY_CLASS) |
-    GATHER(KIND_RESOURCE_QUOTA) | GATHER(KIND_JOB) | GATHER(KIND_POD_DISRUPTION_BUDGET) |
-    GATHER(KIND_DISRUPTION_REQUEST) | GATHER(KIND_HOLD);
+    GATHER(KIND_NAMESPACE) | GATHER(KIND_SERVICE) | GATHER(KIND_EVENT) |
+    GATHER(KIND_PERSISTENT_VOLUME) | GATHER(KIND_PERSISTENT_VOLUME_CLAIM) |
+    GATHER(KIND_STORAGE_CLASS) | GATHER(KIND_CSI_NODE) | GATHER(KIND_DEPLOYMENT) |
+    GATHER(KIND_REPLICA_SET) | GATHER(KIND_STATEFUL_SET) | GATHER(KIND_LIMIT_RANGE) |
+    GATHER(KIND_RUNTIME_CLASS) | GATHER(KIND_PRIORITY_CLASS) | GATHER(KIND_RESOURCE_QUOTA) |
+    GATHER(KIND_JOB) | GATHER(KIND_POD_DISRUPTION_BUDGET) | GATHER(KIND_DISRUPTION_REQUEST) |
+    GATHER(KIND_HOLD);
 
 /* ---- what stays ------------------------------------------------------------------------------ */
 
@@ -108,6 +109,7 @@ static void strip(enum kube_kind k, json_t *o)
 {
     static const char *const facts[] = {"facts.json"};
     static const char *const csi[] = {"driver", "volumeHandle"};
+    static const char *const service[] = {"selector"};
     strip_meta(o);
     switch (k) {
     case KIND_POD:
@@ -131,6 +133,10 @@ static void strip(enum kube_kind k, json_t *o)
     case KIND_CONFIG_MAP:
         (void)json_object_del(o, "binaryData");
         keep_only(jsonx_obj(o, "data"), facts, ARRAY_LEN(facts));
+        break;
+    case KIND_SERVICE:
+        keep_only(jsonx_obj(o, "spec"), service, ARRAY_LEN(service));
+        (void)json_object_del(o, "status");
         break;
     case KIND_PERSISTENT_VOLUME:
         keep_only(jsonx_obj(o, "spec.csi"), csi, ARRAY_LEN(csi));

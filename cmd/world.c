@@ -52,6 +52,9 @@ static void object_free(struct world *w, enum kube_kind k, void *o)
     case KIND_NAMESPACE:
         decode_namespace_free(o);
         return;
+    case KIND_SERVICE:
+        decode_service_free(o);
+        return;
     case KIND_PERSISTENT_VOLUME_CLAIM:
         decode_pvc_free(o);
         return;
@@ -304,6 +307,8 @@ static void *decode_object(struct world *w, enum kube_kind k, const json_t *o, s
         return decode_nodeclass(w->decoder, o, err);
     case KIND_NAMESPACE:
         return decode_namespace(w->decoder, o, err);
+    case KIND_SERVICE:
+        return decode_service(w->decoder, o, err);
     case KIND_PERSISTENT_VOLUME_CLAIM:
         return decode_pvc(w->decoder, o, err);
     case KIND_PERSISTENT_VOLUME:

@@ -2,6 +2,7 @@
 #include "gc.h"
 
 #include "agent/cloud/cloud.h"
+#include "agent/history/why.h"
 #include "agent/store/store.h"
 #include "agent/work/gate.h"
 #include "claim.h"
@@ -187,14 +188,23 @@ static void on_claim_deleted(void *arg, const struct kube_resp *resp)
     lost_drop(x);
 }
 
+/* Whatever the answer was: its end does not wait for what is said of it. */
+static void on_said(void *arg, const struct kube_resp *resp)
+{
+    struct lost *x = arg;
+    const struct kube_delete_opts o = {.uid = x->uid, .grace_s = -1};
+    (void)resp;
+    kube_delete(&x->g->rt->client, KIND_NODE_CLAIM, NULL, x->claim, &o, on_claim_deleted, x);
+}
+
 static void end_claim(struct lost *x, const struct nodeclaim *nc)
 {
     struct gc *g = x->g;
-    const struct kube_delete_opts o = {.uid = nc->m.uid, .grace_s = -1};
     log_info(g->rt->log, "garbage collecting a NodeClaim whose instance is gone", "NodeClaim",
              nc->m.name, "provider-id", nc->provider_id);
     x->asking = true;
-    kube_delete(&g->rt->client, KIND_NODE_CLAIM, NULL, nc->m.name, &o, on_claim_deleted, x);
+    AUTO_JSON json_t *patch = why_patch(g->rt, WHY_INSTANCE_GONE);
+    kube_patch(&g->rt->client, KIND_NODE_CLAIM, NULL, nc->m.name, NULL, patch, NULL, on_said, x);
 }
 
 /* The claim that the proof is about, if it still is as it was. */

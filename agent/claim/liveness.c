@@ -1,10 +1,12 @@
 /* liveness.c - claims that come to nothing go; see lifecycle.h. */
+#include "agent/history/why.h"
 #include "agent/store/store.h"
 #include "agent/work/gate.h"
 #include "agent/work/work.h"
 #include "claim.h"
 #include "common/base/timefmt.h"
 #include "lifecycle.h"
+#include "reghealth.h"
 
 #define CLOSED_NS (2 * NS_PER_S)
 #define SKEW_AGAIN_NS (30 * NS_PER_S) /* until the clock is looked at again */
@@ -14,6 +16,7 @@ static void on_deleted(void *ctx, const char *key, const struct kube_resp *resp)
     struct runtime *rt = ctx;
     const struct nodeclaim *nc = store_claim(rt->store, key);
     if (resp->err.kind == ERR_NONE && nc) {
+        reghealth_failed(rt->reghealth, nc);
         claim_count_disrupted(rt, nc,
                               claim_is(nc, "Launched") ? DISRUPTED_REGISTRATION_TIMEOUT
                                                        : DISRUPTED_LAUNCH_TIMEOUT);
@@ -36,6 +39,11 @@ static bool expire(const struct claim_look *look, const char *condition, int64_t
         queue_add_after(look->q, nc->m.name, left_ns);
         return false;
     }
+    struct work said = {look->rt, look->q, nc->m.name, NULL, NULL};
+    if (*nc->provider_id && why_step(&said, nc, WHY_REGISTRATION, ret)) {
+        queue_add(look->q, nc->m.name);
+        return true;
+    }
     char took[TIMEFMT_TEXT];
     log_info(look->rt->log, "deleting nodeclaim that came to nothing", "NodeClaim", nc->m.name,
              "missing", condition, "after", timefmt_duration(timeout_ns, took));
@@ -52,10 +60,5 @@ bool liveness_launch_step(const struct claim_look *look, enum queue_verdict *ret
 bool liveness_registration_step(const struct claim_look *look, enum queue_verdict *ret)
 {
     const struct nodepool *np = store_pool(look->rt->store, look->nc->pool);
-    const char *own = np ? kvs_get(&np->m.annotations, "karp.dev/registration-timeout") : NULL;
-    int64_t timeout_ns = look->rt->opt->registration_timeout_ns, parsed_ns;
-    if (own && timefmt_parse_duration(own, &parsed_ns) && parsed_ns > 0) {
-        timeout_ns = parsed_ns;
-    }
-    return expire(look, "Registered", timeout_ns, ret);
+    return expire(look, "Registered", reghealth_timeout_ns(look->rt->opt, np), ret);
 }

@@ -3,6 +3,7 @@
 #include "agent/claim/launcher.h"
 #include "agent/claim/reaper.h"
 #include "agent/cloud/cloud.h"
+#include "agent/history/history.h"
 #include "agent/store/store.h"
 #include "agent/work/cond.h"
 #include "agent/work/metrics.h"
@@ -201,7 +202,7 @@ static enum queue_verdict handle(void *ctx, const char *key)
     if (deadline_step(c, nc, &ret) || nodes_step(c, nc, &ret) || instance_step(c, nc, &ret)) {
         return ret;
     }
-    return finalize(c, nc);
+    return history_kept(rt->history, nc, c->q, key) ? finalize(c, nc) : QUEUE_OK;
 }
 
 /* ---- triggers ----------------------------------------------------------------------------------

@@ -271,7 +271,8 @@ static void delete_member(struct member *m)
     m->stage = MEMBER_GOING;
     if (!c->independent) {
         const struct nodeclaim *nc = store_claim(rt->store, m->claim);
-        const struct departure why = {.metric = command_reason_of(c->reason)->metric};
+        const struct command_reason *reason = command_reason_of(c->reason);
+        const struct departure why = {.metric = reason->metric, .code = reason->mark};
         depart_order(c->all->depart, nc, &why);
         c->open++;
         return;

@@ -46,6 +46,7 @@
 #include "agent/runtime.h"
 #include "common/core/sched.h"
 
+#define COMMAND_ID 16
 #define COMMAND_MEMBERS_MAX 1000
 #define COMMAND_REPLACEMENTS_MAX 1000
 #define COMMAND_SELECT_MAX 3 /* more members: list all pods once, not one node each */
@@ -97,5 +98,10 @@ void commands_sweep(struct commands *c, const char *node);
 
 /* Pods are expected on the node. */
 bool command_expected(struct runtime *rt, const struct node *n, const struct nodeclaim *nc);
+
+/* The command that the claim's mark names, with replacements; false if it names none. */
+bool command_id_of(const struct nodeclaim *nc, char dst[COMMAND_ID + 1]);
+/* The claim is a replacement of that command. */
+bool command_replaces(const struct nodeclaim *nc, const char *id);
 
 #endif

@@ -7,7 +7,6 @@
 #include "common/base/map.h"
 #include "common/kube/list.h"
 
-#define COMMAND_ID 16
 #define COMMAND_MARK "DisruptionReason"
 #define COMMAND_PODS_MAX 100000
 #define COMMAND_UNDONE_MAX 10000
@@ -117,8 +116,6 @@ void command_mark(struct command *c, const struct snapshot_node *const *out);
 
 /* command_recover.c */
 void commands_recover(struct commands *all);
-/* "ID" of a mark's message into dst; false if it names none. */
-bool command_id_of(const struct nodeclaim *nc, char dst[COMMAND_ID + 1]);
 /* What the replacement's annotation says; a new reference. */
 json_t *command_annotation(const struct command *c);
 

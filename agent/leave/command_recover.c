@@ -27,6 +27,15 @@ json_t *command_annotation(const struct command *c)
                      claims);
 }
 
+/* As command_annotation begins: thousands may be looked at, so none is parsed. */
+bool command_replaces(const struct nodeclaim *nc, const char *id)
+{
+    char prefix[COMMAND_ID + 20];
+    const char *text = kvs_get(&nc->m.annotations, ANN_REPLACES);
+    snprintf(prefix, sizeof(prefix), "{\"command\":\"%s\",", id);
+    return text && str_starts(text, prefix);
+}
+
 static bool is_id(const char *text)
 {
     size_t n = strspn(text, "0123456789abcdefghijklmnopqrstuvwxyz");

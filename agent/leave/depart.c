@@ -2,6 +2,7 @@
 #include "depart.h"
 
 #include "agent/claim/claim.h"
+#include "agent/history/why.h"
 #include "agent/store/store.h"
 #include "agent/work/cond.h"
 #include "agent/work/gate.h"
@@ -100,6 +101,18 @@ static void on_deleted(void *ctx, const char *key, const struct kube_resp *resp)
     }
 }
 
+static bool code_step(struct depart *d, const struct nodeclaim *nc, const struct order *o,
+                      enum queue_verdict *ret)
+{
+    const char *code = o->why.code ? o->why.code : o->why.mark;
+    struct work w = {d->rt, d->q, nc->m.name, NULL, d};
+    if (!code || o->why.urgent || !why_step(&w, nc, code, ret)) {
+        return false;
+    }
+    queue_add(d->q, nc->m.name);
+    return true;
+}
+
 static bool delete_step(struct depart *d, const struct nodeclaim *nc, enum queue_verdict *ret)
 {
     if (nc->m.deleted_ns) {
@@ -155,8 +168,8 @@ static enum queue_verdict handle(void *ctx, const char *key)
     if (!gate_open(d->rt->gate)) {
         return end(d, key, false);
     }
-    if ((is_marked(nc) && mark_step(d, nc, o, &ret)) || delete_step(d, nc, &ret) ||
-        deadline_step(d, nc, o, &ret) || mark_step(d, nc, o, &ret)) {
+    if ((is_marked(nc) && mark_step(d, nc, o, &ret)) || code_step(d, nc, o, &ret) ||
+        delete_step(d, nc, &ret) || deadline_step(d, nc, o, &ret) || mark_step(d, nc, o, &ret)) {
         return ret;
     }
     return end(d, key, true);

@@ -2,6 +2,7 @@
  * depart.h - a NodeClaim must go, whatever budgets say: its machine is taken away, or its time is
  * up.
  *
+ *   say       why, for the history (why.h)
  *   delete    the claim, with its UID as precondition: from here on termination.h drains it, and
  *             its pods are planned elsewhere at the same time
  *   deadline  with `now`: annotation karpenter.sh/nodeclaim-termination-timestamp = now, so that
@@ -12,6 +13,7 @@
  *             cannot be evicted get a new place as well (store_must_move)
  *
  * The deletion comes before the mark: minutes count, and a claim that goes unmarked loses little.
+ * With `urgent` it comes before everything else, and the mark tells the history.
  * Only a mark of our own decision (command.h) is replaced first: the deletion is not its. Each step
  * is one write that is tried until it is accepted (back-off from 250 ms to 5 s); an order is
  * settled when all are, or when the claim is gone. When this agent may no longer write, orders are
@@ -36,6 +38,8 @@ struct departure {
     const char *mark;   /* NULL: none */
     bool interruption;  /* says TerminatingOnInterruption */
     bool now;           /* nothing waits */
+    bool urgent;        /* deleted before anything is said; whoever orders it will do so again */
+    const char *code;   /* in the history; NULL: the mark */
 };
 
 /* settled: every step was accepted, or the claim is no more. May be NULL. */

@@ -190,8 +190,8 @@ static enum queue_verdict mark(void *ctx, const char *key)
     queue_add(i->marks, key); /* the next look finds it there */
     struct work w = {rt, i->marks, key, NULL, NULL};
     return work_patch(&w, KIND_NODE_CLAIM, NULL, key, "",
-                      json_pack("{s:{s:{s:s}}}", "metadata", "annotations", ANN_REPLACE,
-                                timefmt_rfc3339(clock_wall(rt->clock), at)),
+                      json_pack("{s:{s:{s:s, s:s}}}", "metadata", "annotations", ANN_REPLACE,
+                                timefmt_rfc3339(clock_wall(rt->clock), at), ANN_REBALANCE, at),
                       nc->m.resource_version);
 }
 
@@ -215,8 +215,10 @@ static bool rebalance(struct interruption *i, const struct nodeclaim *nc)
 static bool act(struct interruption *i, const struct nodeclaim *nc, enum notice_kind kind)
 {
     const struct notice_names *names = notice_names(kind);
-    const struct departure why = {
-        .metric = names->metric, .mark = names->mark, .interruption = true};
+    const struct departure why = {.metric = names->metric,
+                                  .mark = names->mark,
+                                  .interruption = true,
+                                  .urgent = kind == NOTICE_SPOT || kind == NOTICE_RESERVATION};
     if (is_done(nc, kind)) {
         return false;
     }

@@ -13,10 +13,11 @@
  *
  * A rebalance recommendation is an Event and no more, as Karpenter. Where the pool has
  * karp.dev/rebalance: Replace (or --rebalance says so; ours) the claim also gets karp.dev/replace,
- * so that replacer.h replaces it ahead of the interruption, and its offering is avoided as above;
- * once per claim, and not one younger than INTERRUPTION_REBALANCE_AGE_NS, else machines would chase
- * each other through unsteady offerings. If the interruption comes meanwhile, its drain takes over
- * what the replacement has begun.
+ * (and karp.dev/rebalance with the same time, which tells it from a person's wish) so that
+ * replacer.h replaces it ahead of the interruption, and its offering is avoided as above; once per
+ * claim, and not one younger than INTERRUPTION_REBALANCE_AGE_NS, else machines would chase each
+ * other through unsteady offerings. If the interruption comes meanwhile, its drain takes over what
+ * the replacement has begun.
  *
  * What the queue did not tell (this process starts; the queue could not be read or its messages are
  * older than INTERRUPTION_OLD_NS; messages live five minutes only) is asked of EC2: claims whose

@@ -2,6 +2,7 @@
 #include "agent/claim/claim.h"
 #include "agent/claim/reaper.h"
 #include "agent/cloud/cloud.h"
+#include "agent/history/why.h"
 #include "agent/store/store.h"
 #include "agent/work/cond.h"
 #include "agent/work/metrics.h"
@@ -94,6 +95,9 @@ static bool claim_step(const struct node_look *k, enum queue_verdict *ret)
     }
     struct work w = {k->rt, k->t->q, k->n->m.name, NULL, NULL};
     queue_add(k->t->q, k->n->m.name);
+    if (why_step(&w, k->nc, k->n->ready == STATUS_TRUE ? WHY_NODE_DELETED : WHY_NODE_LOST, ret)) {
+        return true;
+    }
     *ret = work_delete(&w, KIND_NODE_CLAIM, NULL, k->nc->m.name, k->nc->m.uid);
     return true;
 }

@@ -6,6 +6,7 @@
  *   nodes       if it was registered: its Nodes are deleted and waited for
  *   instance    ended and proven gone (reaper.h); a claim without providerID goes when the launcher
  *               says that nothing was launched
+ *   history     its entry is written (history.h)
  *   finalizer   removed
  * A Node (node_termination.c), if it is ours:
  *   claim       is deleted too

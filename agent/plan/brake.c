@@ -2,6 +2,7 @@
 #include "brake.h"
 
 #include "agent/claim/claim.h"
+#include "agent/claim/reghealth.h"
 #include "agent/cloud/cloud.h"
 #include "agent/store/store.h"
 #include "common/base/alloc.h"
@@ -172,6 +173,9 @@ const char *brake_refuses(struct brake *b, const struct order *o)
     }
     if (np->has_limits && over_limits(b, np, o)) {
         return "the NodePool's limits leave no room any more";
+    }
+    if (reghealth_launches_left(b->rt->reghealth, np) == 0) {
+        return "the NodePool's launches do not register, so the next one waits";
     }
     const char *held = NULL;
     if (brake_launches_left(b) == 0) {

@@ -6,6 +6,7 @@
  *    with its offering's price, a claim on its way with its cheapest offering's.
  *  - The pool's limits, read again from the newest pool and the newest store (Karpenter re-reads
  *    them too): a claim on its way counts with the largest capacity of its types.
+ *  - A pool whose nodes do not join launches one at a time (reghealth.h).
  * A brake that holds sets karp_attention{code="LaunchBrake"}; the pods are tried again later.
  */
 #ifndef KARP_AGENT_BRAKE_H

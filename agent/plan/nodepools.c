@@ -2,6 +2,7 @@
 #include "nodepools.h"
 
 #include "agent/claim/claim.h"
+#include "agent/claim/reghealth.h"
 #include "agent/store/store.h"
 #include "agent/work/cond.h"
 #include "agent/work/metrics.h"
@@ -136,6 +137,7 @@ static void edit_conditions(struct nodepools *p, const struct nodepool *np, stru
     } else {
         cond_clear(e, "BudgetTimezoneUnknown");
     }
+    reghealth_conditions(p->rt->reghealth, np, e);
     set_class_ready(e, store_class(p->rt->store, np->class_ref.name));
     cond_root(e, dependents, np->m.created_ns, message);
 }
@@ -227,6 +229,10 @@ static enum queue_verdict status_step(struct nodepools *p, const struct nodepool
     char message[COND_ROOT_MESSAGE];
     edit_conditions(p, np, &e, message);
     json_t *status = count_pool(p, np);
+    const struct nodeclass *cls = store_class(p->rt->store, np->class_ref.name);
+    if (cls) {
+        json_object_set_new(status, "nodeClassObservedGeneration", json_integer(cls->m.generation));
+    }
     AUTO_FREE char *text = jsonx_canonical(status);
     AUTO_FREE char *want = xasprintf("%s %s", np->m.uid, text);
     if (!e.changed && str_eq(map_get(p->counted, np->m.name), want)) {
@@ -310,7 +316,7 @@ static void on_node(void *arg, const char *key, const void *before, const void *
     }
 }
 
-static void on_ineffective(void *ctx, const char *pool)
+static void on_told(void *ctx, const char *pool)
 {
     struct nodepools *p = ctx;
     queue_add(p->q, pool);
@@ -327,7 +333,8 @@ struct nodepools *nodepools_new(struct runtime *rt)
                               LABELS("resource_type", "nodepool"), NULL, 0);
     p->limit = metrics_family(rt->metrics, "karpenter_nodepools_limit", "The pool's limits.",
                               METRIC_GAUGE, LABELS("resource_type", "nodepool"), NULL, 0);
-    ineffective_listen(rt->ineffective, on_ineffective, p);
+    ineffective_listen(rt->ineffective, on_told, p);
+    reghealth_listen(rt->reghealth, on_told, p);
     store_subscribe(rt->store, STORE_POOL, on_pool, p);
     store_subscribe(rt->store, STORE_CLASS, on_class, p);
     store_subscribe(rt->store, STORE_CLAIM, on_claim, p);
@@ -341,6 +348,7 @@ void nodepools_free(struct nodepools *p)
         return;
     }
     ineffective_listen(p->rt->ineffective, NULL, NULL);
+    reghealth_listen(p->rt->reghealth, NULL, NULL);
     queue_free(p->q);
     for (MAP_EACH(p->counted, e)) {
         free(map_value(e));

@@ -1,6 +1,7 @@
 /* poolgate.c - see poolgate.h. */
 #include "poolgate.h"
 
+#include "agent/claim/reghealth.h"
 #include "agent/cloud/cloud.h"
 
 static void close_pool(struct snapshot_pool_in *p, enum reason_code code, const char *text)
@@ -27,6 +28,13 @@ static void gate(struct arena *a, struct snapshot_pool_in *p)
     }
 }
 
+/* -1 = any number. */
+static int64_t launches(struct runtime *rt, const struct nodepool *np, int64_t max)
+{
+    int64_t left = reghealth_launches_left(rt->reghealth, np);
+    return left >= 0 && (max < 0 || left < max) ? left : max;
+}
+
 void poolgate_pools(struct runtime *rt, struct arena *a, int64_t max_new_nodes,
                     struct snapshot_in *in)
 {
@@ -34,7 +42,7 @@ void poolgate_pools(struct runtime *rt, struct arena *a, int64_t max_new_nodes,
     struct snapshot_pool_in *pools = ARENA_NEW_N(a, struct snapshot_pool_in, in->n_pools);
     for (uint32_t i = 0; i < in->n_pools; i++) {
         pools[i] = in->pools[i];
-        pools[i].max_new_nodes = max_new_nodes;
+        pools[i].max_new_nodes = launches(rt, pools[i].pool, max_new_nodes);
         gate(a, &pools[i]);
     }
     in->pools = pools;

@@ -9,7 +9,8 @@
 #include "common/core/snapshot.h"
 
 /* cloud_pools, then closes pools that are deleted, not Ready, unreadable (PoolNotReady) or have
- * fields that this version does not know (UnknownFields); all get max_new_nodes. Texts in a. */
+ * fields that this version does not know (UnknownFields); all get max_new_nodes, and at most what
+ * reghealth.h lets a failing one have. Texts in a. */
 void poolgate_pools(struct runtime *rt, struct arena *a, int64_t max_new_nodes,
                     struct snapshot_in *in);
 

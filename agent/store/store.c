@@ -29,6 +29,7 @@ _Static_assert(offsetof(struct pv, m) == offsetof(struct head, m), "model: meta 
 _Static_assert(offsetof(struct storage_class, m) == offsetof(struct head, m),
                "model: meta is second");
 _Static_assert(offsetof(struct csi_node, m) == offsetof(struct head, m), "model: meta is second");
+_Static_assert(offsetof(struct service, m) == offsetof(struct head, m), "model: meta is second");
 _Static_assert(offsetof(struct pdb, m) == offsetof(struct head, m), "model: meta is second");
 
 static const struct kind_row {
@@ -53,6 +54,7 @@ static const struct kind_row {
     [STORE_RUNTIME_CLASS] = {"RuntimeClass", KIND_RUNTIME_CLASS, false, STORE_MAX_OBJECTS,
                              .spare = true},
     [STORE_PDB] = {"PodDisruptionBudget", KIND_POD_DISRUPTION_BUDGET, true, STORE_MAX_OBJECTS},
+    [STORE_SERVICE] = {"Service", KIND_SERVICE, true, STORE_MAX_OBJECTS, .spare = true},
 };
 
 static void *decode(struct decoder *d, enum store_kind kind, const json_t *o, struct err *reterr)
@@ -85,6 +87,8 @@ static void *decode(struct decoder *d, enum store_kind kind, const json_t *o, st
         return decode_namespace(d, o, reterr);
     case STORE_PDB:
         return decode_pdb(d, o, reterr);
+    case STORE_SERVICE:
+        return decode_service(d, o, reterr);
     case STORE_KINDS:
         break;
     }
@@ -131,6 +135,9 @@ static void object_free(struct decoder *d, enum store_kind kind, void *object)
         break;
     case STORE_PDB:
         decode_pdb_free(object);
+        break;
+    case STORE_SERVICE:
+        decode_service_free(object);
         break;
     case STORE_KINDS:
         store_usage_free(object);
@@ -541,10 +548,20 @@ static void kind_watch(struct kind_store *k)
     k->watch = watch_new(&k->s->env, kind_rows[k->kind].kube, &all, &cb, k);
 }
 
+/* Some decision may ask for it. */
+static bool wanted(const struct kind_store *k)
+{
+    const char *config = k->s->rt->opt ? k->s->rt->opt->scheduler_config : NULL;
+    return k->kind != STORE_SERVICE || (config && *config);
+}
+
 void store_start(struct store *s)
 {
     for (int i = 0; i < STORE_KINDS; i++) {
         struct kind_store *k = &s->kinds[i];
+        if (!wanted(k)) {
+            continue;
+        }
         k->started_ns = clock_mono(s->rt->clock);
         kind_watch(k);
     }
@@ -566,8 +583,9 @@ static bool withheld(const struct kind_store *k)
 bool store_synced(const struct store *s)
 {
     for (int i = 0; i < STORE_KINDS; i++) {
-        if (i != STORE_PDB && !store_listed(s, (enum store_kind)i) &&
-            !(kind_rows[i].spare && withheld(&s->kinds[i]))) {
+        const struct kind_store *k = &s->kinds[i];
+        if (i != STORE_PDB && wanted(k) && !store_listed(s, k->kind) &&
+            !(kind_rows[i].spare && withheld(k))) {
             return false;
         }
     }
@@ -592,7 +610,7 @@ const char *store_trouble(const struct store *s, struct err *ret)
         const struct kind_store *k = &s->kinds[i];
         const struct err *why = k->watch ? watch_error(k->watch) : NULL;
         bool synced = k->watch && watch_synced(k->watch);
-        if (synced && !(why && silent(k))) {
+        if (!wanted(k) || (synced && !(why && silent(k)))) {
             continue;
         }
         if (ret && why) {

@@ -4,12 +4,13 @@
  * One reflector per kind (Pod, Node, NodeClaim, NodePool, EC2NodeClass, DaemonSet; and what
  * placing looks at beside them: Namespace, PersistentVolumeClaim, PersistentVolume, StorageClass,
  * CSINode; LimitRange and RuntimeClass, which complete the templates of DaemonSets; and
- * PodDisruptionBudget, without which nothing is disrupted, but everything else goes on). Objects
- * are core/model.h structs, decoded once, replaced whole, owned here; parsed JSON is never kept.
- * The answer to an own write enters before the writer's done (gate observer); a watch event older
- * than what the store has is dropped (resourceVersions compare as integers), also one about an
- * object that an own write has ended. A list counts as it is: where it shows an older version than
- * the store has, and we have not written since, the server was restored from a backup.
+ * PodDisruptionBudget, without which nothing is disrupted, but everything else goes on; Service,
+ * only with default spread constraints, which alone ask for them). Objects are core/model.h
+ * structs, decoded once, replaced whole, owned here; parsed JSON is never kept. The answer to an
+ * own write enters before the writer's done (gate observer); a watch event older than what the
+ * store has is dropped (resourceVersions compare as integers), also one about an object that an own
+ * write has ended. A list counts as it is: where it shows an older version than the store has, and
+ * we have not written since, the server was restored from a backup.
  *
  * While a decision is open (store_freeze) replaced objects go to a limbo list and are freed at the
  * thaw: pointers taken after the freeze stay good.
@@ -46,6 +47,7 @@ enum store_kind {
     STORE_CSI_NODE,
     STORE_LIMIT_RANGE,
     STORE_RUNTIME_CLASS,
+    STORE_SERVICE,
     STORE_PDB,
     STORE_KINDS
 };
@@ -54,9 +56,9 @@ struct store *store_new(struct runtime *rt);
 void store_free(struct store *s);
 /* Starts listing and watching. */
 void store_start(struct store *s);
-/* Every kind but PodDisruptionBudgets listed completely at least once. LimitRanges and
- * RuntimeClasses may be withheld (403, 404): DaemonSets without a pod then count with their bare
- * templates, and store_trouble says so. */
+/* Every kind but PodDisruptionBudgets listed completely at least once. LimitRanges, RuntimeClasses
+ * and Services may be withheld (403, 404): DaemonSets without a pod then count with their bare
+ * templates, default spread constraints know owners alone, and store_trouble says so. */
 bool store_synced(const struct store *s);
 /* This one was. */
 bool store_listed(const struct store *s, enum store_kind kind);

@@ -175,6 +175,7 @@ static void add_bound(const struct store *s, struct arena *a, struct snapshot_in
 static void add_volumes(const struct store *s, struct arena *a, struct snapshot_in *ret)
 {
     ret->namespaces = ALL(STORE_NAMESPACE, namespace, &ret->n_namespaces);
+    ret->services = ALL(STORE_SERVICE, service, &ret->n_services);
     ret->pvcs = ALL(STORE_PVC, pvc, &ret->n_pvcs);
     ret->pvs = ALL(STORE_PV, pv, &ret->n_pvs);
     ret->storage_classes = ALL(STORE_STORAGE_CLASS, storage_class, &ret->n_storage_classes);

@@ -232,6 +232,13 @@ struct daemonset {
 /* ---- disruption budgets of workloads -----------------------------------------------------------
  */
 
+/* Which pods of its namespace a Service selects; nothing without a selector. */
+struct service {
+    struct arena mem;
+    struct meta m;
+    struct selector sel; /* labels that must all be there */
+};
+
 /* minAvailable or maxUnavailable: a count, or a percentage. */
 struct pdb_amount {
     bool set, percent;
@@ -312,7 +319,8 @@ struct node {
     struct taints taints;
     struct resources capacity, allocatable;
     bool unschedulable;
-    enum status ready;
+    struct conditions conditions;
+    enum status ready; /* of them */
     int64_t ready_since_ns;
 };
 
@@ -373,6 +381,7 @@ struct nodepool {
     bool is_static; /* spec.replicas is set: left alone */
     struct conditions conditions;
     int64_t status_nodes;
+    int64_t class_observed_generation; /* of its class when last looked at, 0 = never */
     const char *hash;          /* of spec.template as Karpenter hashes it, HASH_VERSION */
     const char *spec_template; /* compact JSON, for building claims */
     const char *unknown_field; /* NULL, or the path of a field this version does not know */

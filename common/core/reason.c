@@ -205,7 +205,7 @@ static bool fmt_special(const struct symtab *t, const struct reason *r, struct b
         fmt_counted("limit of nodes is used up", r, out);
         return true;
     case REASON_LaunchBrake:
-        fmt_counted("launches allowed for now are used up", r, out);
+        fmt_counted("launches that the brake allows are used up", r, out);
         return true;
     case REASON_Budget:
         fmt_counted("the disruption budget is used up", r, out);

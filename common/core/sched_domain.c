@@ -261,20 +261,6 @@ static void learn_claims(struct sched *s, struct topo_use *u)
     }
 }
 
-static uint32_t count_in(const struct topo_group *g, sym value)
-{
-    uint32_t lo = 0, hi = g->n_domains;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (g->domains[mid].value < value) {
-            lo = mid + 1;
-        } else {
-            hi = mid;
-        }
-    }
-    return lo < g->n_domains && g->domains[lo].value == value ? g->domains[lo].count : 0;
-}
-
 /* The count of the emptiest domain; 0 while there are fewer than minDomains. */
 uint32_t sched_topo_least(struct sched *s, struct topo_use *u)
 {
@@ -284,7 +270,7 @@ uint32_t sched_topo_least(struct sched *s, struct topo_use *u)
     }
     uint32_t least = u->n_domains > 0 ? UINT32_MAX : 0;
     for (uint32_t i = 0; i < u->n_domains; i++) {
-        uint32_t n = count_in(u->g, u->domains[i]);
+        uint32_t n = sched_topo_count_in(u->g, u->domains[i]);
         least = n < least ? n : least;
     }
     if (u->g->min_domains > 0 && u->n_domains < (uint32_t)u->g->min_domains) {
@@ -330,7 +316,7 @@ static bool first_of_its_kind(const struct topo_class *k, const struct topo_use 
 
 static bool allowed(struct sched *s, const struct topo_class *k, struct topo_use *u, sym value)
 {
-    uint32_t n = count_in(u->g, value);
+    uint32_t n = sched_topo_count_in(u->g, value);
     switch (u->g->kind) {
     case TOPO_AFFINITY:
         return n > 0 || first_of_its_kind(k, u);
@@ -487,8 +473,8 @@ static void sort_by_count(const struct topo_group *g, sym *values, uint32_t n)
 {
     for (uint32_t i = 1; g != NULL && i < n; i++) {
         sym one = values[i];
-        uint32_t c = count_in(g, one), j = i;
-        for (; j > 0 && count_in(g, values[j - 1]) > c; j--) {
+        uint32_t c = sched_topo_count_in(g, one), j = i;
+        for (; j > 0 && sched_topo_count_in(g, values[j - 1]) > c; j--) {
             values[j] = values[j - 1];
         }
         values[j] = one;

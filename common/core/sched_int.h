@@ -75,8 +75,8 @@ struct claim_set {
 /*
  * One way to ask for a class: its selector with one required term, one alternative of its volumes,
  * and what is left of its preferences. Remembers who refused it: claims only narrow and nodes only
- * fill up, so they always will; what rules about other pods refuse for now is forgotten when those
- * rules can let in more (state).
+ * fill up, so they always will; what rules about other pods refuse is forgotten when those rules
+ * can let in more (state).
  */
 struct sched_ask {
     bool impossible;                  /* contradicts itself */
@@ -89,7 +89,7 @@ struct sched_ask {
     struct topo_level level;          /* preferences about other pods that are given up */
     uint64_t *never;    /* what-if: nodes that refuse whatever else leaves; NULL before the first */
     uint32_t epoch;     /* what-if: of all that follows but never and pool_refused */
-    uint32_t next_node; /* nodes before it have refused, for good or for now */
+    uint32_t next_node; /* nodes before it have refused */
     struct claim_set nodes_refused; /* for good; kept only where next_node may go back */
     struct claim_set refused;       /* claims, for good */
     struct claim_set refused_now;   /* and until state changes */
@@ -356,7 +356,7 @@ struct sched_ask *sched_ask(struct sched *s, struct sched_class *k, uint32_t i);
 bool claim_set_has(const struct claim_set *set, uint32_t claim);
 void claim_set_add(struct arena *a, struct claim_set *set, uint32_t claim);
 void claim_set_clear(struct claim_set *set);
-/* Forgets what was refused for now if that may have changed. */
+/* Forgets what rules about other pods refused if that may have changed. */
 void sched_ask_refresh(struct sched *s, const struct sched_class *k, struct sched_ask *ask);
 
 /* ---- sched_place.c --------------------------------------------------------------------------- */

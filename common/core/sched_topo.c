@@ -1,4 +1,4 @@
-/* sched_topo.c - groups, which pods they concern, and counting; see sched_topo.h. */
+/* sched_topo.c - groups, and which pods they concern; see sched_topo.h. */
 #include "sched_topo.h"
 
 #include "common/base/str.h"
@@ -212,13 +212,75 @@ static bool filters(const struct pod_class *c, const struct spread *sp)
     return (sp->honor_affinity && (c->selector.n > 0 || c->n_required > 0)) || sp->honor_taints;
 }
 
-/* Whose pods the default constraints of this one are about; NULL if it has none. */
-static const char *default_owner(const struct sched *s, const struct pod *p)
+/* ---- default constraints ----------------------------------------------------------------------
+ */
+
+struct selectors {
+    const struct selector **v;
+    uint32_t n, cap;
+};
+
+/* Selectors of Services in the namespace that begin with this label. */
+static struct text_entry *services_at(struct sched *s, const char *ns, const char *key,
+                                      const char *value)
+{
+    text_add(text_of(s), "s%s %s=%s", ns, key, value);
+    return entry_of(s);
+}
+
+static void index_services(struct sched *s)
+{
+    for (uint32_t i = 0; i < s->snap->n_services; i++) {
+        const struct service *svc = s->snap->services[i];
+        if (svc->sel.nothing || svc->sel.n == 0) {
+            continue;
+        }
+        struct text_entry *e =
+            services_at(s, svc->m.ns, svc->sel.v[0].key, svc->sel.v[0].values[0]);
+        e->value = e->value != NULL ? e->value : ARENA_NEW(s->a, struct selectors);
+        struct selectors *list = e->value;
+        if (list->n == 0 || selector_cmp(list->v[list->n - 1], &svc->sel) != 0) {
+            ARENA_GROW(s->a, list->v, list->n, list->cap);
+            list->v[list->n++] = &svc->sel;
+        }
+    }
+}
+
+/* Labels that all Services ask for which select the pod; no expressions if none does. */
+static struct selector services_of(struct sched *s, const struct pod *p)
+{
+    struct selector_expr *v = NULL;
+    uint32_t n = 0, cap = 0, at = 0;
+    for (uint32_t i = 0; s->snap->n_services > 0 && i < p->labels.n; i++) {
+        const struct kv *l = &p->labels.v[i];
+        const struct selectors *list = services_at(s, p->m.ns, l->key, l->value)->value;
+        for (uint32_t k = 0; list != NULL && k < list->n; k++) {
+            for (uint32_t e = 0; selector_matches(list->v[k], &p->labels) && e < list->v[k]->n;
+                 e++) {
+                ARENA_GROW(s->a, v, n, cap);
+                v[n++] = list->v[k]->v[e];
+            }
+        }
+    }
+    selector_sort(v, n);
+    for (uint32_t i = 0; i < n; i++) {
+        if (at == 0 || !str_eq(v[at - 1].key, v[i].key)) {
+            v[at++] = v[i];
+        }
+    }
+    return (struct selector){.v = v, .n = at};
+}
+
+/* Which pods the default constraints of one are about: those of its owner, or of its namespace
+ * where it has none, that the Services select which select it. */
+struct about {
+    const char *owner_uid; /* NULL: anybody's */
+    struct selector sel;
+};
+
+static const char *default_owner(const struct pod *p)
 {
     static const char *const kinds[] = {"ReplicaSet", "StatefulSet", "ReplicationController"};
-    if (s->opt.n_default_spreads == 0 || p->cls->n_spreads > 0) {
-        return NULL;
-    }
     for (uint32_t i = 0; i < p->m.n_owners; i++) {
         const struct owner_ref *o = &p->m.owners[i];
         for (size_t k = 0; o->controller && k < ARRAY_LEN(kinds); k++) {
@@ -230,7 +292,17 @@ static const char *default_owner(const struct sched *s, const struct pod *p)
     return NULL;
 }
 
-/* Groups that count all pods of an owner, whatever these declare themselves. */
+/* False if the pod has no default constraints. */
+static bool default_about(struct sched *s, const struct pod *p, struct about *ret)
+{
+    if (s->opt.n_default_spreads == 0 || p->cls->n_spreads > 0) {
+        return false;
+    }
+    *ret = (struct about){default_owner(p), services_of(s, p)};
+    return ret->owner_uid != NULL || ret->sel.n > 0;
+}
+
+/* Groups of an owner's default constraints; they count pods whatever these declare themselves. */
 static struct groups *by_owner(struct sched *s, const char *uid)
 {
     text_add(text_of(s), "u%s", uid);
@@ -266,7 +338,8 @@ static const sym *spread_keys(struct sched *s, const struct spread *spreads, uin
 static void owner_spreads(struct sched *s, struct owner *o, const struct pod *p, bool soft)
 {
     uint32_t rank = 0, n_keys;
-    const char *by_default = default_owner(s, p);
+    struct about about;
+    bool by_default = default_about(s, p, &about);
     const struct spread *v = by_default ? s->opt.default_spreads : p->cls->spreads;
     uint32_t n = by_default ? s->opt.n_default_spreads : p->cls->n_spreads;
     const sym *keys = spread_keys(s, v, n, soft, &n_keys);
@@ -284,17 +357,14 @@ static void owner_spreads(struct sched *s, struct owner *o, const struct pod *p,
                                .keys = keys,
                                .n_keys = n_keys};
         g.filter = filters(p->cls, sp) ? p->cls : NULL;
-        if (by_default) {
-            g.owner_uid = by_default;
-            g.sel.nothing = true;
-        } else {
-            g.sel = selector_with(s->a, &sp->sel, &p->labels, sp->match_keys, sp->n_match_keys,
-                                  SELECTOR_IN);
-            own_namespace(s, p->m.ns, &g);
-        }
+        g.owner_uid = by_default ? about.owner_uid : NULL;
+        g.sel = by_default ? about.sel
+                           : selector_with(s->a, &sp->sel, &p->labels, sp->match_keys,
+                                           sp->n_match_keys, SELECTOR_IN);
+        own_namespace(s, p->m.ns, &g);
         owner_use(s, o, &g, soft ? TOPO_SOFT_SPREAD : TOPO_HARD, rank++);
-        if (by_default) {
-            add_group(s, by_owner(s, by_default), o->uses[o->n_uses - 1].g);
+        if (g.owner_uid != NULL) {
+            add_group(s, by_owner(s, g.owner_uid), o->uses[o->n_uses - 1].g);
         }
     }
 }
@@ -319,13 +389,17 @@ static void put_terms_keys(struct text *b, const struct pod *p, const struct pod
 /* The entry of pods with these rules; only what is bound to others' rules when `bound`. */
 static struct text_entry *owner_entry(struct sched *s, const struct pod *p, bool is_bound)
 {
-    struct text *b = text_of(s);
     const struct pod_class *c = p->cls;
-    const char *by_default = is_bound ? NULL : default_owner(s, p);
+    struct about about;
+    bool by_default = !is_bound && default_about(s, p, &about);
+    struct text *b = text_of(s);
     text_str(b, is_bound ? "b" : "o");
     text_ptr(b, c);
     text_str(b, p->m.ns);
-    text_str(b, by_default ? by_default : "");
+    if (by_default) {
+        text_str(b, about.owner_uid ? about.owner_uid : "");
+        put_selector(b, &about.sel);
+    }
     for (uint32_t i = 0; i < c->n_spreads; i++) {
         put_match_keys(b, p, c->spreads[i].match_keys, c->spreads[i].n_match_keys);
     }
@@ -422,7 +496,7 @@ static const struct groups *matches_of(struct sched *s, const struct pod *p)
     struct groups *m = ARENA_NEW(s->a, struct groups);
     for (uint32_t i = 0; i < s->topo.n_groups; i++) {
         struct topo_group *g = s->topo.groups[i];
-        if (g->kind != TOPO_SHARE && concerns_ns(g, p->m.ns) &&
+        if (g->owner_uid == NULL && concerns_ns(g, p->m.ns) &&
             selector_matches(&g->sel, &p->labels)) {
             ARENA_GROW(s->a, m->v, m->n, m->cap);
             m->v[m->n++] = g;
@@ -456,7 +530,7 @@ static void add_inverse(struct sched *s, struct topo_class *k, uint32_t from, st
     k->uses[i] = (struct topo_use){.g = g};
 }
 
-/* Groups of default constraints that count the pod. */
+/* Groups of default constraints about pods of its owner: count it if their selector matches. */
 static const struct groups *default_groups(struct sched *s, const struct pod *p)
 {
     static const struct groups none;
@@ -464,10 +538,23 @@ static const struct groups *default_groups(struct sched *s, const struct pod *p)
     return any ? by_owner(s, p->owner_uid) : &none;
 }
 
-static struct topo_class *class_new(struct sched *s, const struct owner *o, const struct groups *m,
-                                    const struct groups *defaults, struct topo_group *share)
+/* Their selectors are among those that make equal lists of groups m. */
+static struct groups matching(struct sched *s, const struct groups *v, const struct pod *p)
+{
+    struct groups ret = {NULL, 0, 0};
+    for (uint32_t i = 0; i < v->n; i++) {
+        if (selector_matches(&v->v[i]->sel, &p->labels)) {
+            add_group(s, &ret, v->v[i]);
+        }
+    }
+    return ret;
+}
+
+static struct topo_class *class_new(struct sched *s, const struct pod *p, const struct owner *o,
+                                    const struct groups *m, struct topo_group *share)
 {
     struct topo_class *k = ARENA_NEW(s->a, struct topo_class);
+    const struct groups mine = matching(s, default_groups(s, p), p), *defaults = &mine;
     uint32_t cap = 0;
     k->uses = ARENA_NEW_N(s->a, struct topo_use, o->n_uses + m->n + 1);
     for (uint32_t i = 0; i < o->n_uses; i++) {
@@ -526,7 +613,7 @@ const struct topo_class *sched_topo_class(struct sched *s, const struct pod *p, 
     text_ptr(b, share);
     struct text_entry *e = entry_of(s);
     if (e->value == NULL) {
-        e->value = class_new(s, o, m, defaults, share);
+        e->value = class_new(s, p, o, m, share);
     }
     if (!bound) {
         sched_topo_want(s, e->value, 1);
@@ -540,9 +627,15 @@ const struct topo_class *sched_topo_class(struct sched *s, const struct pod *p, 
 void sched_topo_begin(struct sched *s)
 {
     const struct snapshot *snap = s->snap;
+    struct about about;
+    s->topo.table = ARENA_NEW(s->a, struct topo_table);
+    s->topo.table->texts.text.a = s->a;
+    if (s->opt.n_default_spreads > 0) {
+        index_services(s);
+    }
     bool any = s->topo.shares = shares(s);
     for (uint32_t i = 0; !any && i < s->n_pods; i++) {
-        any = has_rules(s->pods[i]->cls) || default_owner(s, s->pods[i]) != NULL;
+        any = has_rules(s->pods[i]->cls) || default_about(s, s->pods[i], &about);
     }
     for (uint32_t i = 0; !any && i < snap->n_bound; i++) {
         any = snap->bound[i].pod->cls->anti_affinity.n > 0;
@@ -551,8 +644,6 @@ void sched_topo_begin(struct sched *s)
     if (!s->topo.on) {
         return;
     }
-    s->topo.table = ARENA_NEW(s->a, struct topo_table);
-    s->topo.table->texts.text.a = s->a;
     for (uint32_t i = 0; i < s->n_pods; i++) {
         (void)owner_of(s, s->pods[i]);
         (void)share_of(s, s->pods[i]);
@@ -579,172 +670,8 @@ bool sched_topo_in_force(const struct topo_use *u, const struct topo_level *l)
     return true;
 }
 
-/* ---- counting -------------------------------------------------------------------------------- */
-
-static struct topo_domain *domain(struct sched *s, struct topo_group *g, sym value)
-{
-    uint32_t lo = 0, hi = g->n_domains;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (g->domains[mid].value < value) {
-            lo = mid + 1;
-        } else {
-            hi = mid;
-        }
-    }
-    if (lo < g->n_domains && g->domains[lo].value == value) {
-        return &g->domains[lo];
-    }
-    ARENA_GROW(s->keep, g->domains, g->n_domains, g->cap_domains);
-    memmove(&g->domains[lo + 1], &g->domains[lo], (g->n_domains - lo) * sizeof(*g->domains));
-    g->n_domains++;
-    g->domains[lo] = (struct topo_domain){value, 0};
-    return &g->domains[lo];
-}
-
-void sched_topo_add_domain(struct sched *s, struct topo_group *g, sym value)
-{
-    (void)domain(s, g, value);
-}
-
-static void counted(struct topo_group *g, uint32_t now)
-{
-    g->total++;
-    g->stamp++;
-    g->opened += now == 1;
-}
-
-void sched_topo_bump(struct sched *s, struct topo_group *g, sym value)
-{
-    if (s->whatif != NULL) {
-        whatif_note_count(s, g, value, 1);
-    }
-    counted(g, ++domain(s, g, value)->count);
-}
-
-/* The stamp goes on: what was computed from other counts is out of date. */
-void sched_topo_shift(struct sched *s, struct topo_group *g, uint32_t at, int delta)
-{
-    if (!g->host) {
-        domain(s, g, at)->count += (uint32_t)delta;
-    } else if (at != SCHED_NO_CLAIM) {
-        g->hosts[at] += (uint32_t)delta;
-    }
-    g->total += (uint64_t)delta;
-    g->stamp++;
-}
-
-static void grow_hosts(struct sched *s, struct topo_group *g, uint32_t host)
-{
-    if (host < g->cap_hosts) {
-        return;
-    }
-    uint32_t cap = g->cap_hosts ? g->cap_hosts * 2 : 64;
-    while (host >= cap) {
-        cap *= 2;
-    }
-    uint32_t *hosts = ARENA_NEW_N(s->keep, uint32_t, cap);
-    if (g->cap_hosts > 0) {
-        memcpy(hosts, g->hosts, g->cap_hosts * sizeof(*hosts));
-    }
-    g->hosts = hosts;
-    g->cap_hosts = cap;
-}
-
-void sched_topo_bump_host(struct sched *s, struct topo_group *g, uint32_t host)
-{
-    if (s->whatif != NULL) {
-        whatif_note_count(s, g, host, 1);
-    }
-    grow_hosts(s, g, host);
-    counted(g, ++g->hosts[host]);
-}
-
-/* Pods that a spread does not include are counted nowhere. */
-void sched_topo_move_host(struct sched *s, struct topo_group *g, uint32_t from, uint32_t to)
-{
-    if (from < g->cap_hosts && g->hosts[from] > 0) {
-        grow_hosts(s, g, to);
-        g->hosts[from]--;
-        g->hosts[to]++;
-    }
-}
-
-static bool wants_labels(struct sched *s, const struct pod_class *c, const struct reqset *labels)
-{
-    bool met = false;
-    for (uint32_t i = 0; i < (c->n_required ? c->n_required : 1) && !met; i++) {
-        struct arena_mark mark = arena_mark(s->a);
-        struct reqset reqs;
-        met = want_build(s->a, s->syms, c, c->n_required ? &c->required[i] : NULL, NULL, &reqs) &&
-              want_met(s->a, s->syms, labels, &reqs);
-        arena_rewind(s->a, mark);
-    }
-    return met;
-}
-
-bool sched_topo_includes(struct sched *s, const struct topo_group *g, const struct snapshot_node *n)
-{
-    if (!sched_topo_has_keys(g, &n->labels)) {
-        return false;
-    }
-    if (g->filter == NULL) {
-        return true;
-    }
-    if (g->honor_taints && taints_refuse(&n->taints, &g->filter->tolerations, false) != NULL) {
-        return false;
-    }
-    return !g->honor_affinity || wants_labels(s, g->filter, &n->labels);
-}
-
-void sched_topo_count_on(struct sched *s, struct topo_group *g, const struct snapshot_node *n,
-                         uint32_t host)
-{
-    if (g->kind == TOPO_SPREAD && !sched_topo_includes(s, g, n)) {
-        return;
-    }
-    if (g->host) {
-        if (host != SCHED_NO_CLAIM) {
-            sched_topo_bump_host(s, g, host);
-        } else {
-            g->total++; /* on a node that takes nothing */
-        }
-        return;
-    }
-    const struct req *r = reqset_get(&n->labels, g->key);
-    bool anti = g->kind == TOPO_ANTI || g->kind == TOPO_INVERSE;
-    for (uint32_t i = 0; r != NULL && !r->complement && (r->n == 1 || anti) && i < r->n; i++) {
-        sched_topo_bump(s, g, r->values[i]);
-    }
-}
-
-static void take_off(struct sched *s, struct topo_group *g, uint32_t at)
-{
-    if (s->whatif != NULL) {
-        whatif_note_count(s, g, at, -1);
-    }
-    sched_topo_shift(s, g, at, -1);
-}
-
-void sched_topo_off_node(struct sched *s, const struct topo_class *k, const struct snapshot_node *n)
-{
-    uint32_t host = s->host_of[n - s->snap->nodes];
-    for (uint32_t i = 0; k != NULL && i < k->n_counted; i++) {
-        struct topo_group *g = k->counted[i];
-        const struct req *r = reqset_get(&n->labels, g->key);
-        bool anti = g->kind == TOPO_ANTI || g->kind == TOPO_INVERSE;
-        if (g->kind == TOPO_SPREAD && !sched_topo_includes(s, g, n)) {
-            continue;
-        }
-        if (g->host) {
-            take_off(s, g, host);
-            continue;
-        }
-        for (uint32_t v = 0; r != NULL && !r->complement && (r->n == 1 || anti) && v < r->n; v++) {
-            take_off(s, g, r->values[v]);
-        }
-    }
-}
+/* ---- what is bound ----------------------------------------------------------------------------
+ */
 
 static void count_bound(struct sched *s, const struct snapshot_bound *b)
 {
@@ -754,7 +681,9 @@ static void count_bound(struct sched *s, const struct snapshot_bound *b)
     struct topo_group *share = share_of(s, b->pod);
     const struct groups *defaults = default_groups(s, b->pod);
     for (uint32_t g = 0; g < defaults->n; g++) {
-        sched_topo_count_on(s, defaults->v[g], b->node, host);
+        if (selector_matches(&defaults->v[g]->sel, &b->pod->labels)) {
+            sched_topo_count_on(s, defaults->v[g], b->node, host);
+        }
     }
     for (uint32_t g = 0; g < m->n; g++) {
         if (m->v[g]->kind != TOPO_INVERSE) {

@@ -16,10 +16,10 @@
  * spread over domains can let in later what it refused (its minimum rises), and so can affinity;
  * sched_topo_state tells whether one of them has changed.
  *
- * Default spread constraints hold for pods that declare none and belong to a ReplicaSet,
- * StatefulSet or ReplicationController; they are about the pods of that owner, which is what the
- * selector comes to that kube-scheduler derives from it. (It also derives one from Services for
- * pods without such an owner; here these have no defaults.)
+ * Default spread constraints hold for pods that declare none and that a Service selects or that
+ * belong to a ReplicaSet, StatefulSet or ReplicationController. As kube-scheduler they are about
+ * pods that all those Services select and the owner's selector; in place of the latter stands the
+ * owner itself, which comes to the same.
  *
  * As kube-scheduler: a selector that is absent selects nothing; affinity without any matching pod
  * is met by a pod that matches its own terms, and only then; nodes without the key are no place for
@@ -60,7 +60,7 @@ struct topo_group {
     bool honor_affinity, honor_taints;
     const sym *keys; /* SPREAD: those of all its kind in the pod; nodes that count have them all */
     uint32_t n_keys;
-    const char *owner_uid; /* SHARE, and SPREAD by default: whose pods it is about; else NULL */
+    const char *owner_uid; /* SHARE, and SPREAD by default: of its pods those that match; or NULL */
     uint32_t replicas;
     struct topo_domain *domains; /* sorted by value id */
     uint32_t n_domains, cap_domains;
@@ -130,12 +130,16 @@ bool sched_topo_count(struct sched *s);
 const struct topo_class *sched_topo_class(struct sched *s, const struct pod *p, bool bound);
 /* Pods of the class are to be placed (times 1), or are no more (-1). */
 void sched_topo_want(const struct sched *s, const struct topo_class *k, int times);
-/* A pod of the class leaves the node. */
-void sched_topo_off_node(struct sched *s, const struct topo_class *k,
-                         const struct snapshot_node *n);
+bool sched_topo_in_force(const struct topo_use *u, const struct topo_level *l);
+/* A node with these labels has the keys of all spreads beside that of the group. */
+bool sched_topo_has_keys(const struct topo_group *g, const struct reqset *labels);
+
+/* ---- sched_count.c: counts ------------------------------------------------------------------- */
+
 /* Changes the count of a domain, or of a host number where the group is about hosts. */
 void sched_topo_shift(struct sched *s, struct topo_group *g, uint32_t at, int delta);
-bool sched_topo_in_force(const struct topo_use *u, const struct topo_level *l);
+/* Pods counted in the domain. */
+uint32_t sched_topo_count_in(const struct topo_group *g, sym value);
 void sched_topo_add_domain(struct sched *s, struct topo_group *g, sym value);
 void sched_topo_bump(struct sched *s, struct topo_group *g, sym value);
 void sched_topo_bump_host(struct sched *s, struct topo_group *g, uint32_t host);
@@ -144,10 +148,11 @@ void sched_topo_move_host(struct sched *s, struct topo_group *g, uint32_t from, 
 /* Counts one more pod on the node; host SCHED_NO_CLAIM if it takes no more. */
 void sched_topo_count_on(struct sched *s, struct topo_group *g, const struct snapshot_node *n,
                          uint32_t host);
-/* A node with these labels has the keys of all spreads beside that of the group. */
-bool sched_topo_has_keys(const struct topo_group *g, const struct reqset *labels);
 /* A node that the group counts: has its keys, and its inclusion policies let it in. */
 bool sched_topo_includes(struct sched *s, const struct topo_group *g,
+                         const struct snapshot_node *n);
+/* A pod of the class leaves the node. */
+void sched_topo_off_node(struct sched *s, const struct topo_class *k,
                          const struct snapshot_node *n);
 
 /* ---- sched_domain.c: rules against places ------------------------------------------------------

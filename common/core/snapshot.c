@@ -632,6 +632,8 @@ static void build_volumes(struct builder *b)
     struct snapshot *out = b->out;
     out->namespaces = sorted(b->a, in->namespaces, in->n_namespaces, cmp_named);
     out->n_namespaces = in->n_namespaces;
+    out->services = sorted(b->a, in->services, in->n_services, cmp_named);
+    out->n_services = in->n_services;
     out->pvcs = sorted(b->a, in->pvcs, in->n_pvcs, cmp_named);
     out->n_pvcs = in->n_pvcs;
     out->pvs = sorted(b->a, in->pvs, in->n_pvs, cmp_named);

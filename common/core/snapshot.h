@@ -96,6 +96,8 @@ struct snapshot_in {
     uint32_t n_ineffective;
     const struct namespace *const *namespaces;
     uint32_t n_namespaces;
+    const struct service *const *services; /* default spread constraints alone ask for them */
+    uint32_t n_services;
     const struct pvc *const *pvcs;
     uint32_t n_pvcs;
     const struct pv *const *pvs;
@@ -168,6 +170,8 @@ struct snapshot {
     /* each by name (what has a namespace by that first) */
     const struct namespace *const *namespaces;
     uint32_t n_namespaces;
+    const struct service *const *services;
+    uint32_t n_services;
     const struct pvc *const *pvcs;
     uint32_t n_pvcs;
     const struct pv *const *pvs;

@@ -153,29 +153,42 @@ static int kv_cmp(const void *x, const void *y)
     return strcmp(((const struct kv *)x)->key, ((const struct kv *)y)->key);
 }
 
+/* An object of texts by name, of which there is a limit. */
+static int decode_map(const json_t *o, const char *key, const json_t **ret, struct err *reterr)
+{
+    if (decode_obj(o, key, ret, reterr)) {
+        return -1;
+    }
+    if (json_object_size(*ret) > DECODE_LIST_MAX) {
+        return err_set(reterr, ERR_LIMIT, "%s: more than %u entries", key, DECODE_LIST_MAX);
+    }
+    const char *name;
+    json_t *value;
+    json_object_foreach ((json_t *)(uintptr_t)*ret, name, value) {
+        if (!json_is_string(value)) {
+            return err_set(reterr, ERR_INVALID, "%s.%s: not a string", key, name);
+        }
+    }
+    return 0;
+}
+
 int decode_kvs(struct arena *a, const json_t *o, const char *key, bool (*keep)(const char *name),
                struct kvs *ret, struct err *reterr)
 {
     const json_t *obj;
     *ret = (struct kvs){NULL, 0};
-    if (decode_obj(o, key, &obj, reterr)) {
+    if (decode_map(o, key, &obj, reterr)) {
         return -1;
     }
     size_t n = json_object_size(obj);
     if (n == 0) {
         return 0;
     }
-    if (n > DECODE_LIST_MAX) {
-        return err_set(reterr, ERR_LIMIT, "%s: more than %u entries", key, DECODE_LIST_MAX);
-    }
     struct kv *v = ARENA_NEW_N(a, struct kv, n);
     const char *name;
     json_t *value;
     n = 0;
     json_object_foreach ((json_t *)(uintptr_t)obj, name, value) {
-        if (!json_is_string(value)) {
-            return err_set(reterr, ERR_INVALID, "%s.%s: not a string", key, name);
-        }
         if (!keep || keep(name)) {
             v[n++] = (struct kv){arena_strdup(a, name), arena_strdup(a, json_string_value(value))};
         }
@@ -204,24 +217,18 @@ int decode_labels(struct decoder *d, struct arena *a, const json_t *o, const cha
 {
     const json_t *obj;
     *ret = (struct labels){NULL, 0};
-    if (decode_obj(o, key, &obj, reterr)) {
+    if (decode_map(o, key, &obj, reterr)) {
         return -1;
     }
     size_t n = json_object_size(obj);
     if (n == 0) {
         return 0;
     }
-    if (n > DECODE_LIST_MAX) {
-        return err_set(reterr, ERR_LIMIT, "%s: more than %u entries", key, DECODE_LIST_MAX);
-    }
     AUTO_FREE struct raw_label *raw = NEW_N(struct raw_label, n);
     const char *name;
     json_t *value;
     size_t i = 0;
     json_object_foreach ((json_t *)(uintptr_t)obj, name, value) {
-        if (!json_is_string(value)) {
-            return err_set(reterr, ERR_INVALID, "%s.%s: not a string", key, name);
-        }
         const char *today = labels_normalize(name);
         raw[i++] =
             (struct raw_label){sym_intern(d->t, today), sym_intern(d->t, json_string_value(value)),

@@ -87,11 +87,14 @@ struct pdb *decode_pdb(struct decoder *d, const json_t *o, struct err *reterr);
 void decode_pdb_free(struct pdb *p);
 struct namespace *decode_namespace(struct decoder *d, const json_t *o, struct err *reterr);
 void decode_namespace_free(struct namespace *n);
+struct service *decode_service(struct decoder *d, const json_t *o, struct err *reterr);
+void decode_service_free(struct service *v);
 
 /*
  * The spread constraints of pods that declare none, from the text of --scheduler-config: YAML or
  * JSON {podTopologySpread: {defaultConstraints: [...]}}, read strictly; "" and NULL give none.
- * Without selectors: whose pods they are about follows from the owner (core/sched_topo.h).
+ * Without selectors: whose pods they are about follows from the pod's owner and from Services
+ * (core/sched_topo.h).
  */
 #define DECODE_DEFAULT_SPREADS_MAX 32u
 int decode_scheduler_config(struct decoder *d, struct arena *a, const char *text,

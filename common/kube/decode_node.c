@@ -27,9 +27,8 @@ static int read_node(struct decoder *d, struct node *n, const json_t *o, struct 
         decode_resources(d, a, status, "allocatable", &n->allocatable, reterr)) {
         return decode_in(reterr, "status.");
     }
-    struct conditions c;
-    decode_conditions(a, status, &c);
-    const struct condition *ready = condition_find(&c, "Ready");
+    decode_conditions(a, status, &n->conditions);
+    const struct condition *ready = condition_find(&n->conditions, "Ready");
     n->ready = ready ? ready->status : STATUS_ABSENT;
     n->ready_since_ns = ready ? ready->transition_ns : 0;
     return decode_check_size(a, reterr);

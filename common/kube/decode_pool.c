@@ -355,6 +355,7 @@ static void read_pool(struct decoder *d, struct nodepool *p, const json_t *o)
     const json_t *status = json_object_get(o, "status");
     decode_conditions(a, status, &p->conditions);
     p->status_nodes = jsonx_int(status, "nodes", 0);
+    p->class_observed_generation = jsonx_int(status, "nodeClassObservedGeneration", 0);
 }
 
 struct nodepool *decode_nodepool(struct decoder *d, const json_t *o, struct err *reterr)

@@ -1,4 +1,4 @@
-/* Volumes, what they are made of and where they can be; and namespaces. */
+/* Volumes, what they are made of and where they can be; namespaces and Services. */
 #include "common/base/alloc.h"
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
@@ -242,6 +242,29 @@ struct namespace *decode_namespace(struct decoder *d, const json_t *o, struct er
 }
 
 void decode_namespace_free(struct namespace *v)
+{
+    FREE_OBJECT(v)
+}
+
+/* ---- services -------------------------------------------------------------------------------- */
+
+static int read_service(struct decoder *d, struct service *v, const json_t *o, struct err *reterr)
+{
+    if (decode_meta(d, &v->mem, o, META_POD_ANNOTATIONS, &v->m, reterr)) {
+        return -1;
+    }
+    json_t *labels = jsonx_obj(o, "spec.selector");
+    AUTO_JSON json_t *selector = labels ? json_pack("{s:O}", "matchLabels", labels) : NULL;
+    v->sel = decode_selector(&v->mem, selector);
+    return 0;
+}
+
+struct service *decode_service(struct decoder *d, const json_t *o, struct err *reterr)
+{
+    DECODE_OBJECT(service, read_service, decode_service_free);
+}
+
+void decode_service_free(struct service *v)
 {
     FREE_OBJECT(v)
 }

@@ -14,6 +14,7 @@
 
 #include "cmd/types.h"
 #include "cmd/world.h"
+#include "common/core/consolidate.h"
 #include "common/core/sched.h"
 
 #define BENCH_REPEAT_MAX 1000u
@@ -75,10 +76,21 @@ json_t *bench_price(int64_t pusd_h); /* a decimal string, as everywhere */
 /*
  * No fleet that carries these pods costs less: the linear programme over cpu, memory, number of
  * pods and number of nodes, with every pool's cheapest offerings and nodes in fractions. Nodes are
- * at least as many as the largest set of pods that exclude each other from a host. 0 = nothing is
- * known. pods may not all be placeable; pass those that are.
+ * at least as many as the largest set of pods that exclude each other from a host. For pods that
+ * are alike, whole nodes and how many of them each holds. 0 = nothing is known. pods may not all be
+ * placeable; pass those that are.
  */
 int64_t bench_bound(const struct snapshot *s, const struct pod *const *pods, uint32_t n);
+
+/*
+ * No plan that saves as much as this one moves fewer pods: the same programme, where nodes may
+ * leave in fractions, a node costs its pods, what leaves has to be worth what comes and the saving,
+ * and the room that stays and comes has to hold what moves; for pods that are alike, with whole
+ * nodes (two knapsacks). All rules between pods but those of the
+ * largest set that exclude each other, budgets, and blocked nodes are left out, so the bound holds
+ * for every input; it is only tight where these matter little.
+ */
+int64_t bench_least_moves(const struct snapshot *s, const struct consolidate_result *res);
 
 /* ---- commands: 0, 1 failed, 2 wrong usage ---------------------------------------------------- */
 

@@ -3,7 +3,6 @@
 
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
-#include "common/core/consolidate.h"
 
 #include <math.h>
 
@@ -132,7 +131,7 @@ static json_t *stays_of(const struct consolidate_result *res)
 
 static json_t *report_of(const struct bench_input *in, const struct bench_world *b,
                          const struct consolidate_result *res, double ms, int64_t peak,
-                         int64_t bound)
+                         int64_t bound, int64_t least)
 {
     json_t *o = json_object();
     json_object_set_new(o, "kind", json_string("BenchReport"));
@@ -146,6 +145,7 @@ static json_t *report_of(const struct bench_input *in, const struct bench_world 
     put_int(o, "nodesOut", res->nodes_out);
     put_int(o, "nodesIn", res->nodes_in);
     put_int(o, "podsMoved", res->pods_moved);
+    put_int(o, "leastPodsMoved", least);
     json_object_set_new(o, "savingsPerHour", bench_price(res->saving_pusd_h));
     json_object_set_new(o, "fleetPricePerHour", bench_price(res->price_pusd_h));
     json_object_set_new(o, "lowerBoundPerHour", bench_price(bound));
@@ -172,8 +172,8 @@ static json_t *runs(const struct bench_input *in, const struct bench_world *b, s
         bool last = i + 1 == in->repeat;
         if (last && (!in->plan || write_plan(in->plan, &b->w, res, reterr) == 0)) {
             int64_t peak = bench_rss_peak() - before;
-            report =
-                report_of(in, b, res, bench_median(ms, in->repeat), peak, bound_of(&mem, &snap));
+            report = report_of(in, b, res, bench_median(ms, in->repeat), peak,
+                               bound_of(&mem, &snap), bench_least_moves(&snap, res));
             json_object_set_new(report, "cpuMilliseconds",
                                 json_real(bench_median(cpu_ms, in->repeat)));
         }
@@ -238,6 +238,7 @@ static const struct bench_column columns[] = {
     {.head = "OUT", .fmt = "%.0f", .path = "nodesOut"},
     {.head = "IN", .fmt = "%.0f", .path = "nodesIn"},
     {.head = "MOVED", .fmt = "%.0f", .path = "podsMoved"},
+    {.head = "LEAST", .fmt = "%.0f", .path = "leastPodsMoved"},
     {.head = "SAVES $/H", .fmt = "%.3f", .path = "savingsPerHour"},
     {.head = "UPSTREAM-FIRST", .cell = cell_first},
     {.head = "AT-REST", .fmt = "%.3f", .path = "upstream.rest.savingsPerHour"},

@@ -9,6 +9,7 @@
 #include "common/core/catalog.h"
 #include "common/core/ec2type.h"
 #include "guest.h"
+#include "historylook.h"
 #include "run.h"
 
 #include <math.h>
@@ -216,6 +217,13 @@ static int see_invariants(struct sim_run *r, const json_t *what, struct seen *re
     return 0;
 }
 
+static int see_history(struct sim_run *r, const json_t *what, struct seen *ret, struct err *reterr)
+{
+    (void)reterr;
+    see_number(ret, (double)historylook_count(r->world->api, json_object_get(what, "history")));
+    return 0;
+}
+
 /* The first running instance whose type is not among `in` or outside `vcpu`; absent = all are. */
 static int see_types(struct sim_run *r, const json_t *what, struct seen *ret, struct err *reterr)
 {
@@ -270,6 +278,7 @@ static const struct thing things[] = {
     {"deletions", see_deletions, "", "", false},
     {"cost", see_cost, "", NULL, false},
     {"metric", see_metric, "", "name", false},
+    {"history", see_history, "", "", false},
     {"agentAlive", see_alive, "", NULL, false},
     {"invariants", see_invariants, "", NULL, false},
 };

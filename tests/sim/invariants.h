@@ -12,8 +12,11 @@
  * - Budget: it deletes a claim by its own decision and more of the pool's claims are on their way
  *   out by such decisions than the pool's budgets allow (those without schedule)
  * - Pdb: it evicts a pod in settled weather although, by a count over pods, a PodDisruptionBudget
- *   had none to spare
+ *   had none to spare and its node's time is not up
  * - Limit: it creates or fills a claim, and the pool's claims exceed the pool's limits
+ *
+ * - History: it removes the finalizer of a claim that had an instance, and karp-history has more
+ *   than one entry about it, or in settled weather none
  *
  * At any time:
  * - TwoInstances: two living instances carry the UID of one claim
@@ -26,7 +29,8 @@
  *   INVARIANT_NOTICE_NS the claim or its Node is not being deleted, or the Node not tainted: the
  *   drain has not begun
  * - Starved: a pod has waited for INVARIANT_STARVED_NS, a new node would plainly take it
- *   (starved.h) all the while, and no agent says that something needs attention
+ *   (starved.h) all the while, no agent says that something needs attention and no pool that its
+ *   launches do not register
  * - Growth: an agent has more than INVARIANT_OPEN_MAX requests and watches open, or the account
  *   more than INVARIANT_TEMPLATES_MAX launch templates
  * - Turn: a turn of an agent, or what it does on hearing one answer, takes more processor time than

@@ -183,10 +183,21 @@ static int add_object(struct sim_run *r, const json_t *o, struct err *reterr)
     return sim_api_apply(r->world->api, "scenario", o, NULL, reterr);
 }
 
+/* Where the agent lives: an object of the file may take its place. */
+static int add_namespace(struct sim_run *r, struct err *reterr)
+{
+    AUTO_JSON json_t *ns = json_pack("{s:s, s:s, s:{s:s}}", "apiVersion", "v1", "kind", "Namespace",
+                                     "metadata", "name", "karp");
+    return sim_api_apply(r->world->api, "scenario", ns, NULL, reterr);
+}
+
 static int add_objects(struct sim_run *r, struct err *reterr)
 {
     const struct scenario *s = r->scenario;
     bool class_seen = false;
+    if (add_namespace(r, reterr) < 0) {
+        return -1;
+    }
     for (size_t i = s->first_object; i < json_array_size(s->docs); i++) {
         const json_t *o = json_array_get(s->docs, i);
         class_seen = class_seen || sim_kind_of(o)->id == SIM_EC2NODECLASS;
@@ -241,6 +252,7 @@ struct sim_run *sim_run_new(const struct scenario *s, const struct run_options *
     r->trouble = NEW(struct api_trouble);
     r->world = sim_world_new(
         &(struct sim_world_options){.start_wall_ns = s->start_wall_ns, .seed = o->seed});
+    sim_sched_default_spreads(r->world->sched, s->default_spreads);
     r->world->cloud.exists = instance_exists;
     r->world->cloud.ctx = r;
     if (o->trace) {

@@ -6,6 +6,8 @@
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
 #include "common/base/yamlx.h"
+#include "common/core/labels.h"
+#include "common/kube/decode.h"
 #include "kube/api.h"
 #include "step_check.h"
 
@@ -156,6 +158,34 @@ static int read_agent(const json_t *spec, struct scenario *s, struct err *reterr
     return 0;
 }
 
+/* Checked as the agent checks the same text. */
+static int read_scheduler(const json_t *spec, struct scenario *s, struct err *reterr)
+{
+    static const char *const keys[] = {"defaultConstraints", NULL};
+    const json_t *o = json_object_get(spec, "scheduler");
+    if (!o) {
+        return 0;
+    }
+    if (scenario_keys(o, "spec.scheduler", keys, reterr) < 0) {
+        return -1;
+    }
+    s->default_spreads = json_object_get(o, "defaultConstraints");
+    AUTO_JSON json_t *config =
+        json_pack("{s:{s:O?}}", "podTopologySpread", "defaultConstraints", s->default_spreads);
+    AUTO_FREE char *text = jsonx_dump(config);
+    struct symtab *t = labels_symtab_new();
+    struct decoder *d = decoder_new(t);
+    struct arena a;
+    const struct spread *v;
+    uint32_t n;
+    arena_init(&a, 0, SCENARIO_FILE_MAX);
+    int rc = decode_scheduler_config(d, &a, text, &v, &n, reterr);
+    arena_done(&a);
+    decoder_free(d);
+    symtab_free(t);
+    return rc ? err_wrap(reterr, "spec.scheduler") : 0;
+}
+
 static int read_ec2(const json_t *spec, struct scenario *s, struct err *reterr)
 {
     static const char *const keys[] = {"types", "boot",          "ready", "onDemand",
@@ -174,7 +204,8 @@ static int read_ec2(const json_t *spec, struct scenario *s, struct err *reterr)
 static int read_spec(const json_t *doc, struct scenario *s, struct err *reterr)
 {
     static const char *const top[] = {"apiVersion", "kind", "metadata", "spec", NULL};
-    static const char *const keys[] = {"clock", "region", "ec2", "agent", "steps", NULL};
+    static const char *const keys[] = {"clock", "region", "scheduler", "ec2",
+                                       "agent", "steps",  NULL};
     const json_t *spec = json_object_get(doc, "spec");
     if (!str_eq(jsonx_str(doc, "apiVersion"), "karp.dev/v1alpha1") ||
         !str_eq(jsonx_str(doc, "kind"), "Scenario")) {
@@ -194,7 +225,8 @@ static int read_spec(const json_t *doc, struct scenario *s, struct err *reterr)
         return err_set(reterr, ERR_INVALID, "spec.clock: \"%s\" is no RFC 3339 time", clock);
     }
     s->region = jsonx_str_or(spec, "region", "us-west-2");
-    if (read_ec2(spec, s, reterr) < 0 || read_agent(spec, s, reterr) < 0) {
+    if (read_scheduler(spec, s, reterr) < 0 || read_ec2(spec, s, reterr) < 0 ||
+        read_agent(spec, s, reterr) < 0) {
         return -1;
     }
     return read_steps(spec, s, reterr);

@@ -35,7 +35,8 @@ print("\n".join("bench: " + w for w in wrong + ["%s: missing" % n for n in bound
 sys.exit(bool(wrong or bounds))
 P
 
-# No plan saves more than there is, none less than upstream's first command or all its commands together.
+# No plan saves more than there is, at least 95% of it, and none less than upstream's first command or all
+# its commands together; nor does one move more than 1.1 times the pods that it must.
 ends 0 consolidate --repeat 1 --only '*0' -o json
 python3 - "$tmp/out" <<'P' || bad=$((bad + 1))
 import json, sys
@@ -44,9 +45,13 @@ for r in json.load(open(sys.argv[1]))["items"]:
     up, saves = r["upstream"], float(r["savingsPerHour"])
     first = max(p["savingsPerHour"] for p in (up["multi"], up.get("single", up["multi"])))
     most = min(r["mostSavingsPerHour"] + 0.005, float(r["fleetPricePerHour"]) - float(r["lowerBoundPerHour"]))
-    least = max(first, up.get("rest", {}).get("savingsPerHour", 0)) - 0.005
+    least = max(first, up.get("rest", {}).get("savingsPerHour", 0), 0.95 * r["mostSavingsPerHour"]) - 0.005
+    moved, must = r["podsMoved"], r["leastPodsMoved"]
     if not least <= saves <= most or r["truncated"] or r["nodesOut"] + sum(r["stays"].values()) != r["nodes"]:
-        wrong.append("%s: saves %.3f of %.3f, upstream %.3f" % (r["input"], saves, most, least))
+        wrong.append("%s: saves %.3f of %.3f, at least %.3f" % (r["input"], saves, most, least))
+    # Every pod of "over" wants a host of its own, and all hosts are too large.
+    if not 0 < must <= moved <= 1.1 * must or (r["input"].startswith("over") and must != r["pods"]):
+        wrong.append("%s: moves %d pods, at least %d" % (r["input"], moved, must))
 print("\n".join("bench: " + w for w in wrong), end="")
 sys.exit(bool(wrong))
 P

@@ -35,8 +35,8 @@ struct world {
     struct pod *decoded[4096];
     size_t n_decoded;
     const struct pod *bound[1024];
-    void *objects[5][256];
-    uint32_t n_objects[5];
+    void *objects[6][256];
+    uint32_t n_objects[6];
     uint32_t n_names;
 };
 
@@ -162,6 +162,7 @@ static const struct {
     {"StorageClass",
      (void *(*)(struct decoder *, const json_t *, struct err *))decode_storage_class},
     {"CSINode", (void *(*)(struct decoder *, const json_t *, struct err *))decode_csi_node},
+    {"Service", (void *(*)(struct decoder *, const json_t *, struct err *))decode_service},
 };
 
 static inline void w_objects(struct world *w, const json_t *list)
@@ -211,6 +212,8 @@ static inline void w_lists(struct world *w)
     in->n_storage_classes = w->n_objects[3];
     in->csi_nodes = W_OBJECTS(4, csi_node);
     in->n_csi_nodes = w->n_objects[4];
+    in->services = W_OBJECTS(5, service);
+    in->n_services = w->n_objects[5];
 }
 
 static inline void w_build(struct world *w, const char *text)
@@ -247,6 +250,9 @@ static inline void w_done(struct world *w)
     }
     for (uint32_t i = 0; i < w->n_objects[4]; i++) {
         decode_csi_node_free(w->objects[4][i]);
+    }
+    for (uint32_t i = 0; i < w->n_objects[5]; i++) {
+        decode_service_free(w->objects[5][i]);
     }
     decoder_free(w->d);
     fix_done(w->f);

@@ -176,6 +176,21 @@ static const struct plan_row rows[] = {
      "topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: DoNotSchedule, labelSelector: "
      "{matchLabels: {app: w}}}]}}, {node: n2, count: 2, cpu: 800, labels: {app: w}, spec: *s}]",
      "replace t > c.4xlarge on-demand", "n1 PodsDoNotFit, n2 Policy"},
+    {"claims of one trial are not those of another one",
+     "pools: [{name: main, reqs: 'karpenter.sh/capacity-type In on-demand; "
+     "node.kubernetes.io/instance-type In c.xlarge,c.2xlarge; topology.kubernetes.io/zone In "
+     "zone-a,zone-b'}, {name: far, taints: 'far:NoSchedule', reqs: 'karpenter.sh/capacity-type In "
+     "on-demand; node.kubernetes.io/instance-type In c.2xlarge; topology.kubernetes.io/zone In "
+     "zone-c'}]\n"
+     "fleet: [{name: t, pool: far, type: c.4xlarge, cordoned: true}, {name: n1}, {name: n2, zone: "
+     "zone-b}]\n"
+     "pods: [{node: t, count: 7, cpu: 1000, spec: {priority: 100000000, nodeSelector: "
+     "{karpenter.sh/nodepool: far}, tolerations: [{operator: Exists}]}}, {node: t, cpu: 1000, "
+     "labels: {app: w}, spec: &s {topologySpreadConstraints: [{maxSkew: 1, topologyKey: "
+     "topology.kubernetes.io/zone, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: "
+     "{app: w}}}]}}, {node: n1, count: 2, cpu: 1000, labels: {app: w}, spec: *s}, {node: n2, "
+     "count: 2, cpu: 1000, labels: {app: w}, spec: *s}]",
+     "", "t PodsDoNotFit, n1 NotCheaper, n2 NotCheaper"},
     {"new nodes of different steps are different hosts",
      "fleet: [{name: m, count: 2, type: c.4xlarge}]\n"
      "pods: [{each: m, count: 2, cpu: 100, labels: {app: w}, spec: {topologySpreadConstraints: "

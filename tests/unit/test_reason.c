@@ -78,6 +78,8 @@ static const struct text {
      "the pool is not ready: NodeClassNotFound"},
     {{.code = REASON_DoNotDisruptPod, .count = 2}, "2 pods with karpenter.sh/do-not-disrupt"},
     {{.code = REASON_DoNotDisruptPod, .count = 1}, "1 pod with karpenter.sh/do-not-disrupt"},
+    {{.code = REASON_LaunchBrake, .count = 3, .limit = 3},
+     "launches that the brake allows are used up: 3 of 3"},
     {{.code = REASON_Budget, .count = 1, .limit = 1}, "the disruption budget is used up: 1 of 1"},
     {{.code = REASON_Offering, .count = 0}, "no instance type is offered"},
     {{.code = REASON_NONE}, ""},

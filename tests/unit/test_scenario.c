@@ -114,6 +114,25 @@ START_TEST(wrong_files_are_named)
 }
 END_TEST
 
+static const struct {
+    const char *scheduler, *error;
+} schedulers[] = {
+    {"{profiles: []}", "spec.scheduler.profiles: no such field"},
+    {"{defaultConstraints: 5}", "spec.scheduler: podTopologySpread.defaultConstraints"},
+    {"{defaultConstraints: [{maxSkew: 0}]}", "[0]: maxSkew"},
+};
+
+START_TEST(wrong_schedulers_are_named)
+{
+    struct scenario s;
+    struct err e = ERR_INIT;
+    char *text AUTO_FREE =
+        xasprintf("%s  scheduler: %s\n  steps: []\n%s", HEAD, schedulers[_i].scheduler, TAIL);
+    ck_assert(read_text(text, &s, &e) < 0);
+    ck_assert_msg(strstr(e.msg, schedulers[_i].error) != NULL, "%s", e.msg);
+}
+END_TEST
+
 /* What only the running world can tell. */
 static const struct {
     const char *step, *error;
@@ -236,4 +255,5 @@ START_TEST(steps_do_what_they_say)
 END_TEST
 
 UNIT_MAIN("scenario", UNIT_CASES(wrong_files_are_named, wrong),
+          UNIT_CASES(wrong_schedulers_are_named, schedulers),
           UNIT_CASES(late_errors_are_named, late), UNIT_CASES(steps_do_what_they_say, played))

@@ -18,6 +18,10 @@
     "defaults: [{maxSkew: 1, topologyKey: " key ", whenUnsatisfiable: " when "}]"
 #define DEFAULTS DEFAULT(ZONE, "DoNotSchedule")
 
+#define SERVICE(name, ns, selector)                                                                \
+    "objects: [{kind: Service, metadata: {name: " name ", namespace: " ns                          \
+    "}, spec: {selector: " selector "}}]"
+
 static const struct place_row rows[] = {
     {"default constraints", "{" DEFAULTS ", pods: [{count: 6, owner: rs}]}",
      "a=2 b=2 c=2 | 3 claims", NULL, 0},
@@ -32,6 +36,52 @@ static const struct place_row rows[] = {
      "b=1 c=1 | 2 claims", NULL, 0},
     {"default constraints: not for pods of nobody", "{" DEFAULTS ", pods: [{count: 6}]}",
      "?=6 | 1 claims", NULL, 0},
+    {"default constraints: for pods of nobody that a Service selects",
+     "{" DEFAULTS ", " SERVICE("web", "default", "{app: web}") ", pods: [{count: 6, " WEB "}]}",
+     "a=2 b=2 c=2 | 3 claims", NULL, 0},
+    {"default constraints: a Service of another namespace selects nobody",
+     "{" DEFAULTS ", " SERVICE("web", "other", "{app: web}") ", pods: [{count: 6, " WEB "}]}",
+     "?=6 | 1 claims", NULL, 0},
+    {"default constraints: nor does one without a selector",
+     "{" DEFAULTS
+     ", objects: [{kind: Service, metadata: {name: web, namespace: default}, spec: {}},"
+     " {kind: Service, metadata: {name: all, namespace: default}, spec: {selector: {}}}],"
+     " pods: [{count: 6, " WEB "}]}",
+     "?=6 | 1 claims", NULL, 0},
+    {"default constraints: nor does one that asks for more than the pod has",
+     "{" DEFAULTS
+     ", " SERVICE("web", "default", "{app: web, tier: front}") ", pods: [{count: 6, " WEB "}]}",
+     "?=6 | 1 claims", NULL, 0},
+    {"default constraints: what a Service selects counts, whoever owns it",
+     "{" DEFAULTS ", " SERVICE("web", "default", "{app: web}") ", nodes: [" NODE(
+         "n1", "a") "],"
+                    " bound: [{node: n1, owner: rs, count: 2, " WEB "}], pods: [{count: 2, " WEB
+                    ", cpu: 3950}]}",
+     "b=1 c=1 | 2 claims", NULL, 0},
+    {"default constraints: of several Services all selectors count",
+     "{" DEFAULTS ", objects: [{kind: Service, metadata: {name: web, namespace: default},"
+     " spec: {selector: {app: web}}}, {kind: Service, metadata: {name: v2, namespace: default},"
+     " spec: {selector: {v: '2', app: web}}}, {kind: Service, metadata: {name: v1, namespace:"
+     " default}, spec: {selector: {v: '1'}}}], nodes: [" NODE("n1", "a") ", " NODE(
+         "n2",
+         "b") "],"
+              " bound: [{node: n1, count: 2, labels: {app: web, v: '2'}}, {node: n2, count: 5, " WEB
+              "}],"
+              " pods: [{count: 2, labels: {app: web, v: '2'}, cpu: 3950}]}",
+     "b=1 c=1 | 1 claims | 1 on nodes", NULL, 0},
+    {"default constraints: of an owner's pods those that the Service selects",
+     "{" DEFAULTS ", " SERVICE("web", "default", "{app: web}") ", nodes: [" NODE(
+         "n1", "a") "],"
+                    " bound: [{node: n1, owner: rs, count: 4, labels: {app: old}}],"
+                    " pods: [{count: 3, owner: rs, " WEB "}]}",
+     "a=1 b=1 c=1 | 2 claims | 1 on nodes", NULL, 0},
+    {"default constraints: of what a Service selects those of the owner",
+     "{" DEFAULTS ", " SERVICE("web", "default", "{app: web}") ", nodes: [" NODE(
+         "n1", "a") "],"
+                    " bound: [{node: n1, owner: rs2, count: 4, " WEB "}, {node: n1, owner: rs, " WEB
+                    "}],"
+                    " pods: [{count: 2, owner: rs, " WEB ", cpu: 3950}]}",
+     "b=1 c=1 | 2 claims", NULL, 0},
     {"default constraints: not for pods with constraints of their own",
      "{" DEFAULTS ", pods: [{count: 6, owner: rs, " WEB ", spec: {" SOFT(HOST) "}}]}",
      "?=6 | 6 claims", NULL, 0},

@@ -19,6 +19,7 @@ static const char *const paths[] = {
     "/apis/storage.k8s.io/v1/csinodes?",
     "/api/v1/limitranges?",
     "/apis/node.k8s.io/v1/runtimeclasses?",
+    "/api/v1/services?",
     "/apis/policy/v1/poddisruptionbudgets?",
 };
 
@@ -56,6 +57,7 @@ static void give_list(struct rig *r, enum store_kind kind, const char *rv, json_
 static struct rig rig_new(void)
 {
     struct rig r = {.f = fake_new()};
+    r.f->opt.scheduler_config = "{}"; /* whatever it says: Services are wanted */
     r.s = store_new(&r.f->rt);
     r.f->rt.store = r.s;
     return r;
@@ -364,6 +366,8 @@ static const struct withheld_row {
     {STORE_RUNTIME_CLASS, 403, ERR_FORBIDDEN, true},
     {STORE_RUNTIME_CLASS, 404, ERR_NOT_FOUND, true},
     {STORE_RUNTIME_CLASS, 503, ERR_UNAVAILABLE, false},
+    {STORE_SERVICE, 403, ERR_FORBIDDEN, true},
+    {STORE_SERVICE, 503, ERR_UNAVAILABLE, false},
     {STORE_PDB, 503, ERR_UNAVAILABLE, true},
     {STORE_DAEMONSET, 403, ERR_FORBIDDEN, false},
     {STORE_PVC, 403, ERR_FORBIDDEN, false},
@@ -395,6 +399,44 @@ START_TEST(withheld)
     fake_run(r.f, 0);
     ck_assert(store_synced(r.s));
     ck_assert_ptr_null(store_trouble(r.s, &why));
+    rig_free(&r);
+}
+END_TEST
+
+/* Nobody asks for Services but default spread constraints. */
+START_TEST(services)
+{
+    struct rig r = rig_new();
+    struct snapshot_in in;
+    struct err why = ERR_INIT;
+    struct arena a;
+    arena_init(&a, 0, SIZE_MAX);
+    for (int wanted = 0; wanted < 2; wanted++) {
+        r.f->opt.scheduler_config = wanted ? "{}" : "";
+        store_free(r.s);
+        r.f->rt.store = r.s = store_new(&r.f->rt);
+        store_start(r.s);
+        fake_run(r.f, 0);
+        for (int i = 0; i < STORE_KINDS; i++) {
+            if (i != STORE_SERVICE) {
+                give_list(&r, (enum store_kind)i, "100", json_array());
+            }
+        }
+        ck_assert(!fake_find(r.f, "GET", paths[STORE_SERVICE]) == !wanted);
+        ck_assert(store_synced(r.s) == !wanted);
+        ck_assert(!store_trouble(r.s, &why) == !wanted);
+        if (wanted) {
+            json_t *web = json_pack("{s:{s:s, s:s, s:s}, s:{s:{s:s}}}", "metadata", "name", "web",
+                                    "namespace", "shop", "resourceVersion", "7", "spec", "selector",
+                                    "app", "web");
+            give_list(&r, STORE_SERVICE, "100", json_pack("[o]", web));
+            ck_assert(store_synced(r.s));
+        }
+        store_snapshot_in(r.s, &a, &in);
+        ck_assert_uint_eq(in.n_services, (unsigned)wanted);
+    }
+    ck_assert_str_eq(in.services[0]->sel.v[0].values[0], "web");
+    arena_done(&a);
     rig_free(&r);
 }
 END_TEST
@@ -575,7 +617,8 @@ START_TEST(runtime_class_completes_daemonsets)
 }
 END_TEST
 
-UNIT_MAIN("store", UNIT_CASES(withheld, withheld_rows), UNIT_TEST(limit_range_completes_daemonsets),
+UNIT_MAIN("store", UNIT_CASES(withheld, withheld_rows), UNIT_TEST(services),
+          UNIT_TEST(limit_range_completes_daemonsets),
           UNIT_TEST(runtime_class_completes_daemonsets), UNIT_CASES(versions, version_rows),
           UNIT_TEST(own_end), UNIT_TEST(own_end_echo), UNIT_TEST(went_back),
           UNIT_CASES(relist, relist_rows), UNIT_CASES(bad_objects, bad_rows), UNIT_TEST(trouble),

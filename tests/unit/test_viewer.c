@@ -65,7 +65,8 @@ START_TEST(may_list)
     json_t *role = read_role();
     uint64_t kinds = session_kinds | disrupt_kinds | GATHER(KIND_EVENT) | GATHER(KIND_DEPLOYMENT) |
                      GATHER(KIND_REPLICA_SET) | GATHER(KIND_STATEFUL_SET) | GATHER(KIND_JOB) |
-                     GATHER(KIND_PRIORITY_CLASS) | GATHER(KIND_RESOURCE_QUOTA);
+                     GATHER(KIND_PRIORITY_CLASS) | GATHER(KIND_RESOURCE_QUOTA) |
+                     GATHER(KIND_SERVICE);
     for (int k = 0; k < KIND_COUNT; k++) {
         const struct kube_kind_info *info = kube_kind((enum kube_kind)k);
         const char *slash = strchr(info->api_version, '/');

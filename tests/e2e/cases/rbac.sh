@@ -3,7 +3,8 @@
 # needs. (B4 asserts the same for the way down.)
 ec2_start
 mark=$(audit_mark)
-agent_start agent
+# With default spread constraints, which alone have it ask for Services.
+agent_start agent '--scheduler-config={podTopologySpread: {defaultConstraints: [{maxSkew: 5, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: ScheduleAnyway}]}}'
 agent_ready agent
 workload
 scale 3

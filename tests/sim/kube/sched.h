@@ -37,6 +37,8 @@ struct sim_sched;
 
 struct sim_sched *sim_sched_new(struct sim_world *w);
 void sim_sched_free(struct sim_sched *s);
+/* Spread constraints of pods that declare none, in place of the built-in ones. Kept. */
+void sim_sched_default_spreads(struct sim_sched *s, json_t *list);
 /* Stopped, it takes up nothing; started again, it goes on with what is pending. */
 void sim_sched_stop(struct sim_sched *s);
 void sim_sched_start(struct sim_sched *s);

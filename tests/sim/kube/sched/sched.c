@@ -646,6 +646,12 @@ void sim_sched_free(struct sim_sched *s)
     free(s);
 }
 
+void sim_sched_default_spreads(struct sim_sched *s, json_t *list)
+{
+    json_decref(s->cluster.default_spreads);
+    s->cluster.default_spreads = json_incref(list);
+}
+
 void sim_sched_stop(struct sim_sched *s)
 {
     s->stopped = true;

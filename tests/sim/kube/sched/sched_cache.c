@@ -442,6 +442,7 @@ void sim_cluster_done(struct sim_cluster *c)
     map_free(c->groups);
     map_free(c->claims);
     map_free(c->values);
+    json_decref(c->default_spreads);
     for (size_t i = 0; i < c->n_keys; i++) {
         free(c->keys[i]);
     }

@@ -90,7 +90,8 @@ struct sim_cluster {
     struct sim_priority_count *priorities; /* of placed pods */
     size_t n_priorities, cap_priorities;
     size_t n_nominated;
-    bool nodes_changed; /* set with every change of a Node, taken back by sched_order.c */
+    json_t *default_spreads; /* of pods that have none; NULL: the built-in ones */
+    bool nodes_changed;      /* set with every change of a Node, taken back by sched_order.c */
 };
 
 void sim_cluster_init(struct sim_cluster *c, struct sim_api *api);

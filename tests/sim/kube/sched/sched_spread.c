@@ -60,14 +60,15 @@ static struct sim_spread_rule *rule_add(struct sim_cluster *c, struct sim_spread
     return r;
 }
 
-static void read_rules(struct sim_cluster *c, const struct sim_sched_pod *p, const char *action,
-                       struct sim_spread *s)
+/* Constraints of the pod itself, or with `owned` those of the profile. */
+static void read_rules(struct sim_cluster *c, const struct sim_sched_pod *p, json_t *list,
+                       const char *action, struct sim_spread *s)
 {
     const json_t *labels = jsonx_at(p->obj, "metadata.labels");
     size_t i;
     json_t *one;
     s->all_keys = true;
-    json_array_foreach (jsonx_at(p->obj, "spec.topologySpreadConstraints"), i, one) {
+    json_array_foreach (list, i, one) {
         struct sim_spread_rule *r =
             str_eq(jsonx_str(one, "whenUnsatisfiable"), action)
                 ? rule_add(c, s, jsonx_str_or(one, "topologyKey", ""), jsonx_int(one, "maxSkew", 1))
@@ -78,8 +79,8 @@ static void read_rules(struct sim_cluster *c, const struct sim_sched_pod *p, con
         r->min_domains = jsonx_int(one, "minDomains", 1);
         r->honor_affinity = !str_eq(jsonx_str(one, "nodeAffinityPolicy"), "Ignore");
         r->honor_taints = str_eq(jsonx_str(one, "nodeTaintsPolicy"), "Honor");
-        r->selector = json_object_get(one, "labelSelector");
-        r->more = own_values(json_object_get(one, "matchLabelKeys"), labels);
+        r->selector = s->owned ? s->owned : json_object_get(one, "labelSelector");
+        r->more = s->owned ? NULL : own_values(json_object_get(one, "matchLabelKeys"), labels);
         r->self = selects(r, labels);
     }
 }
@@ -111,13 +112,9 @@ static json_t *default_selector(const struct sim_cluster *c, const struct sim_sc
     return selector;
 }
 
-static void default_rules(struct sim_cluster *c, const struct sim_sched_pod *p,
-                          struct sim_spread *s)
+/* The built-in ones. */
+static void system_rules(struct sim_cluster *c, struct sim_spread *s)
 {
-    s->owned = default_selector(c, p);
-    if (!s->owned) {
-        return;
-    }
     struct sim_spread_rule *r = rule_add(c, s, HOSTNAME, 3);
     if (r) {
         r->selector = s->owned;
@@ -125,6 +122,26 @@ static void default_rules(struct sim_cluster *c, const struct sim_sched_pod *p,
     r = rule_add(c, s, ZONE, 5);
     if (r) {
         r->selector = s->owned;
+    }
+}
+
+static void read_all(struct sim_cluster *c, const struct sim_sched_pod *p, bool hard,
+                     struct sim_spread *s)
+{
+    json_t *own = jsonx_at(p->obj, "spec.topologySpreadConstraints");
+    const char *action = hard ? "DoNotSchedule" : "ScheduleAnyway";
+    if (json_array_size(own) > 0) {
+        read_rules(c, p, own, action, s);
+        return;
+    }
+    if (hard && !c->default_spreads) {
+        return;
+    }
+    s->owned = default_selector(c, p);
+    if (s->owned && c->default_spreads) {
+        read_rules(c, p, c->default_spreads, action, s);
+    } else if (s->owned) {
+        system_rules(c, s);
     }
 }
 
@@ -232,7 +249,7 @@ static void find_least(struct sim_spread_rule *r)
 void sim_spread_hard(struct sim_cluster *c, const struct sim_sched_pod *p, struct sim_spread *ret)
 {
     *ret = (struct sim_spread){0};
-    read_rules(c, p, "DoNotSchedule", ret);
+    read_all(c, p, true, ret);
     if (ret->n == 0) {
         return;
     }
@@ -320,11 +337,7 @@ void sim_spread_score(struct sim_cluster *c, const struct sim_sched_pod *p,
                       struct sim_sched_node *const *nodes, size_t n, int64_t weight, int64_t *ret)
 {
     struct sim_spread s = {0};
-    if (json_array_size(jsonx_at(p->obj, "spec.topologySpreadConstraints")) > 0) {
-        read_rules(c, p, "ScheduleAnyway", &s);
-    } else {
-        default_rules(c, p, &s);
-    }
+    read_all(c, p, false, &s);
     if (s.n > 0) {
         AUTO_FREE bool *left_out = NEW_N(bool, n + 1);
         AUTO_FREE int64_t *raw = NEW_N(int64_t, n + 1);

@@ -1,7 +1,8 @@
 /*
  * sched_spread.h - the plug-in PodTopologySpread: the pod's own constraints, hard ones as filter
- * and ScheduleAnyway ones as score, and for pods without any the built-in defaults (hostname with
- * maxSkew 3, zone with 5, as score, over the Services and the controller that select the pod).
+ * and ScheduleAnyway ones as score, and for pods without any the profile's defaults over the
+ * Services and the controller that select the pod: a list, or else the built-in ones (hostname with
+ * maxSkew 3, zone with 5, as score).
  *
  * As upstream: only nodes that have the keys of all constraints count, and of these the ones that
  * nodeAffinityPolicy (default Honor) and nodeTaintsPolicy (default Ignore) let in; with fewer
