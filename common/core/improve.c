@@ -232,7 +232,7 @@ void improve_rerank(struct improve *m, struct improve_bin *b)
 
 static void put_apart(struct improve *m, struct improve_bay *bay)
 {
-    uint32_t *v = ARENA_NEW_N(m->s->a, uint32_t, bay->n_bins), n = 0;
+    uint32_t *v = ARENA_NEW_N(m->s->a, uint32_t, bay->cap_lined), n = 0;
     uint32_t stride = bay->n_bins > IMPROVE_PARTNERS ? bay->n_bins / IMPROVE_PARTNERS : 1;
     for (uint32_t from = 0; from < stride; from++) {
         for (uint32_t i = from; i < bay->n_bins; i += stride) {
@@ -242,20 +242,29 @@ static void put_apart(struct improve *m, struct improve_bay *bay)
     bay->bins = v;
 }
 
+void improve_line_up_one(struct improve *m, struct improve_bay *bay, uint32_t at)
+{
+    struct improve_bin *b = &m->bins[bay->bins[at]];
+    b->coarse = &bay->coarse[at];
+    b->slack = bay->slack + (size_t)at * m->lanes;
+    if (b->n_lots == 0) {
+        b->rank = IMPROVE_NONE;
+    }
+    find_slack(m, b);
+    for (uint32_t l = 0; l < b->n_lots; l++) {
+        b->lots[l].coarse = m->kinds[b->lots[l].kind].coarse;
+        b->lots[l].coarse_up = m->kinds[b->lots[l].kind].coarse_up;
+    }
+}
+
 static void line_up(struct improve *m, struct improve_bay *bay)
 {
+    bay->cap_lined = bay->n_bins * (bay->pool->placement == PLACEMENT_CHEAPEST ? 2 : 1);
     put_apart(m, bay);
-    bay->slack = ARENA_NEW_N(m->s->a, int64_t, (size_t)bay->n_bins * m->lanes);
-    bay->coarse = ARENA_NEW_N(m->s->a, uint64_t, bay->n_bins);
+    bay->slack = ARENA_NEW_N(m->s->a, int64_t, (size_t)bay->cap_lined * m->lanes);
+    bay->coarse = ARENA_NEW_N(m->s->a, uint64_t, bay->cap_lined);
     for (uint32_t i = 0; i < bay->n_bins; i++) {
-        struct improve_bin *b = &m->bins[bay->bins[i]];
-        b->coarse = &bay->coarse[i];
-        b->slack = bay->slack + (size_t)i * m->lanes;
-        find_slack(m, b);
-        for (uint32_t l = 0; l < b->n_lots; l++) {
-            b->lots[l].coarse = m->kinds[b->lots[l].kind].coarse;
-            b->lots[l].coarse_up = m->kinds[b->lots[l].kind].coarse_up;
-        }
+        improve_line_up_one(m, bay, i);
     }
 }
 
@@ -384,6 +393,8 @@ static void take_back(struct improve *m)
         }
     }
     for (uint32_t i = 0; i < m->n_bins; i++) {
+        /* One that was opened for it stays empty. */
+        m->bins[i].c->pool->opened -= m->bins[i].c->n_pods == 0;
         for (uint32_t l = 0; l < m->bins[i].n_lots; l++) {
             const struct improve_lot *lot = &m->bins[i].lots[l];
             for (uint32_t p = 0; p < lot->n; p++) {
@@ -415,7 +426,8 @@ struct improve *improve_begin(struct sched *s)
     m->s = s;
     find_dims(m);
     m->kind_of_class = ARENA_NEW_N(s->a, uint32_t, s->n_classes);
-    m->bins = ARENA_NEW_N(s->a, struct improve_bin, s->n_claims);
+    m->cap_bins = s->n_claims * 2;
+    m->bins = ARENA_NEW_N(s->a, struct improve_bin, m->cap_bins);
     m->alone = ARENA_NEW_N(s->a, const struct sched_open *, s->n_claims);
     m->n_slots = 16;
     while (m->n_slots < s->n_claims * 2) {

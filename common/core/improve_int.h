@@ -5,6 +5,7 @@
  *   improve_menu.c   types by price, and which is the cheapest that holds so much
  *   improve_host.c   rules between pods of one host
  *   improve_search.c which pods go where
+ *   improve_split.c  one node more
  *   improve_safe.c   what kube-scheduler will make of it
  *
  * A kind is a class taken one way; pods of a kind are alike but for their turn. A bin is a claim as
@@ -78,7 +79,8 @@ struct improve_bay {
     int64_t *slack;   /* per bin so many lanes, less than anything for one that is empty */
     uint64_t *coarse; /* per bin the same, packed */
     uint32_t n_bins, cap_bins, n_pods;
-    uint64_t budget; /* looks left */
+    uint32_t cap_lined; /* bins that there is room for once all are known */
+    uint64_t budget;    /* looks left */
 };
 
 struct improve {
@@ -91,7 +93,7 @@ struct improve {
     uint32_t n_kinds, cap_kinds;
     uint32_t *kind_of_class; /* the first one's number plus 1 */
     struct improve_bin *bins;
-    uint32_t n_bins;
+    uint32_t n_bins, cap_bins;
     const struct sched_open **alone; /* claims with pods that are left as they are */
     uint32_t n_alone;
     struct improve_bay *bays;
@@ -172,6 +174,8 @@ void improve_move(struct improve *m, struct improve_bin *from, struct improve_bi
 /* The type follows what is in the bin. */
 void improve_rerank(struct improve *m, struct improve_bin *b);
 
+/* The bin at that place of the bay is a new one. */
+void improve_line_up_one(struct improve *m, struct improve_bay *bay, uint32_t at);
 int64_t improve_total(const struct improve *m); /* price of all bins */
 
 /* ---- improve_safe.c -------------------------------------------------------------------------- */
@@ -182,8 +186,13 @@ bool improve_safe_step(struct improve *m, struct improve_safe *r);
 
 /* ---- improve_search.c ------------------------------------------------------------------------ */
 
-#define IMPROVE_WAYS 4u
+#define IMPROVE_WAYS 5u
 /* Makes the bin cheaper if it can, the given way; true if it did. */
 bool improve_one(struct improve *m, struct improve_bay *bay, struct improve_bin *b, uint32_t way);
+
+/* ---- improve_split.c ------------------------------------------------------------------------- */
+
+/* Makes two of the bin if that is worth it and the pool wants it. */
+bool improve_split(struct improve *m, struct improve_bay *bay, struct improve_bin *b);
 
 #endif

@@ -28,6 +28,7 @@
 #define SCALE_BITS 20
 #define MEMORY_BITS 20
 #define PODS_PER_STEP 64u
+#define RUN 4096u
 #define FIXED_MAX 1000000u /* kinds times fixed places; with more they are left out */
 
 /* Pods come to places: bins first, then the fixed ones. */
@@ -63,7 +64,11 @@ struct host {
     uint32_t place;
 };
 
+struct turn;
+
 struct improve_safe {
+    struct turn *turns, *spare; /* being put in order */
+    uint32_t run;               /* so many are */
     struct arrival *pods;
     uint32_t n_pods;
     struct host_rules *rules; /* per kind */
@@ -82,7 +87,7 @@ struct improve_safe {
     uint8_t *accepts;       /* kind × bay: 0 not known, 1 no, 2 yes */
     uint8_t *fixed_accepts; /* kind × fixed place, likewise */
     uint32_t at, round, rounds, quiet, sample;
-    bool grown;
+    bool grown, prepared;
     int cpu, memory; /* dimensions, -1: nobody asks */
 };
 
@@ -187,14 +192,52 @@ static void line_up(struct improve *m, struct improve_safe *r)
         add_claims(m, r, &t);
         add_nodes(m, r, &t);
     }
-    if (t.n > 1) {
-        qsort(t.v, t.n, sizeof(*t.v), cmp_turn);
-    }
-    r->pods = ARENA_NEW_N(s->a, struct arrival, t.n);
     r->n_pods = t.n;
     r->n_places = m->n_bins + r->n_fixed;
-    for (uint32_t i = 0; i < t.n; i++) {
-        r->pods[i] = t.v[i].a;
+    r->turns = t.v;
+    r->spare = ARENA_NEW_N(s->a, struct turn, t.n);
+}
+
+/* Two runs in order become one. */
+static void merge(const struct turn *v, uint32_t n, uint32_t middle, struct turn *to)
+{
+    for (uint32_t i = 0, a = 0, b = middle; i < n; i++) {
+        bool first = b == n || (a < middle && cmp_turn(&v[a], &v[b]) < 0);
+        to[i] = v[first ? a++ : b++];
+    }
+}
+
+/* Puts the turns in order, a part at a time: runs, then all runs two by two. True at the end. */
+static bool sort_step(struct improve_safe *r)
+{
+    uint32_t n = r->n_pods, left = n - r->at;
+    if (r->run == 0 && left > 0) {
+        uint32_t some = left < RUN ? left : RUN;
+        qsort(r->turns + r->at, some, sizeof(*r->turns), cmp_turn);
+        r->at += some;
+        return false;
+    }
+    r->run = r->run == 0 ? RUN : r->run * 2;
+    r->at = 0;
+    if (r->run >= n) {
+        return true;
+    }
+    for (uint32_t i = 0; i < n; i += 2 * r->run) {
+        uint32_t both = n - i < 2 * r->run ? n - i : 2 * r->run;
+        merge(r->turns + i, both, r->run < both ? r->run : both, r->spare + i);
+    }
+    struct turn *sorted = r->spare;
+    r->spare = r->turns;
+    r->turns = sorted;
+    r->at = n;
+    return false;
+}
+
+static void sorted(struct improve *m, struct improve_safe *r)
+{
+    r->pods = ARENA_NEW_N(m->s->a, struct arrival, r->n_pods);
+    for (uint32_t i = 0; i < r->n_pods; i++) {
+        r->pods[i] = r->turns[i].a;
     }
 }
 
@@ -276,6 +319,13 @@ struct improve_safe *improve_safe_begin(struct improve *m)
     struct arena *a = m->s->a;
     struct improve_safe *r = ARENA_NEW(a, struct improve_safe);
     line_up(m, r);
+    return r;
+}
+
+static void prepare(struct improve *m, struct improve_safe *r)
+{
+    struct arena *a = m->s->a;
+    sorted(m, r);
     uint32_t n = r->n_places;
     r->left = ARENA_NEW_N(a, int64_t, (size_t)n * m->lanes);
     r->scale = arena_alloc_n(a, n, sizeof(*r->scale));
@@ -302,7 +352,7 @@ struct improve_safe *improve_safe_begin(struct improve *m)
         memcpy(m->bins[i].size, m->bins[i].used, sizeof(m->bins[i].size));
     }
     find_counts(m, r);
-    return r;
+    r->prepared = true;
 }
 
 static int64_t *left_of(const struct improve *m, const struct improve_safe *r, uint32_t bin)
@@ -655,6 +705,13 @@ static void grow_one(struct improve *m, struct improve_safe *r, const struct arr
 
 bool improve_safe_step(struct improve *m, struct improve_safe *r)
 {
+    if (!r->prepared) {
+        m->looks += RUN;
+        if (sort_step(r)) {
+            prepare(m, r);
+        }
+        return false;
+    }
     if (r->at == 0) {
         begin_round(m, r);
     }

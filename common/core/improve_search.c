@@ -469,7 +469,9 @@ bool improve_one(struct improve *m, struct improve_bay *bay, struct improve_bin 
         return go_far(m, &a);
     case 2:
         return step_down(m, &a, BY_GROWING);
-    default:
+    case 3:
         return step_down(m, &a, BY_SEVERAL);
+    default:
+        return improve_split(m, bay, b);
     }
 }

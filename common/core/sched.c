@@ -375,6 +375,16 @@ static struct sched_open *open_claim(struct sched *s, struct sched_pool *p)
     return c;
 }
 
+struct sched_open *sched_open_beside(struct sched *s, const struct sched_open *like)
+{
+    struct sched_open *c = open_claim(s, like->pool);
+    c->cts = like->cts;
+    c->reqs = like->reqs;
+    c->offer = like->offer;
+    memcpy(c->types, like->types, catalog_words(like->pool->tm.catalog) * sizeof(*c->types));
+    return c;
+}
+
 static void order_new(struct sched *s, uint32_t index)
 {
     uint32_t at = s->n_claims - 1;
@@ -641,7 +651,9 @@ static uint64_t improve(struct sched *s)
 {
     bool done = true;
     uint64_t units = 0;
-    bool wanted = s->opt.placement != PLACEMENT_BASELINE && !s->result.truncated && s->n_claims > 1;
+    bool wanted = s->opt.placement != PLACEMENT_BASELINE && !s->result.truncated;
+    wanted = wanted && (s->n_claims > 1 ||
+                        (s->n_claims == 1 && s->claims[0]->pool->placement == PLACEMENT_CHEAPEST));
     if (wanted && s->improve == NULL) {
         s->improve = improve_begin(s);
     }

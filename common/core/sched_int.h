@@ -315,6 +315,8 @@ bool sched_step_placing(struct sched *s, uint64_t units);
  * which is s->refused[s->result.n_refused - 1]. */
 bool sched_place_all(struct sched *s, const uint32_t *pods, uint32_t n);
 
+/* Another claim like that one, without pods; only once all pods have been placed. */
+struct sched_open *sched_open_beside(struct sched *s, const struct sched_open *like);
 /* Puts the pod onto a claim of the pool, asked for in this way: the one of that number, UINT32_MAX
  * for a new one, which is for a unit of that reservation (NULL: for none). */
 bool sched_put(struct sched *s, const struct snapshot_pool *pool, uint32_t pod, uint32_t way,

@@ -9,12 +9,12 @@ bench=$build/karp-bench large=$build/bench/large
 peer=$(tests/bench/peer.sh "$build/bench")
 rc=0
 echo "== placing pods"
-"$bench" schedule --baseline --repeat "${REPEAT:-3}" --peer "$peer" || rc=1
+"$bench" schedule --repeat "${REPEAT:-3}" --peer "$peer" || rc=1
 echo "== consolidation"
 "$bench" consolidate --repeat "${REPEAT:-3}" --peer "$peer" || rc=1
 echo "== generated: 100,000 pods, 10 pools, EC2's catalog; then 5,000 nodes that carry as many"
 "$bench" generate --pods 100000 --pools 10 --seed 1 --out "$large"
 "$bench" generate --pods 100000 --nodes 5000 --pools 10 --seed 1 --out "$large"
-"$bench" schedule --baseline --repeat "${REPEAT:-3}" --types builtin --nodepool "$large/nodepools.json" --pods "$large/pods.json.gz" || rc=1
+"$bench" schedule --repeat "${REPEAT:-3}" --types builtin --nodepool "$large/nodepools.json" --pods "$large/pods.json.gz" || rc=1
 "$bench" consolidate --repeat "${REPEAT:-3}" --types builtin --input "$large/cluster.json.gz" || rc=1
 exit $rc
