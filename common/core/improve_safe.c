@@ -9,6 +9,7 @@
  * to zones like its own. A pod that finds no node makes the node larger where that is cheapest, and
  * all is played again, until every pod finds a place.
  */
+#include "common/base/sort.h"
 #include "improve_int.h"
 #include "want.h"
 
@@ -213,7 +214,7 @@ static bool sort_step(struct improve_safe *r)
     uint32_t n = r->n_pods, left = n - r->at;
     if (r->run == 0 && left > 0) {
         uint32_t some = left < RUN ? left : RUN;
-        qsort(r->turns + r->at, some, sizeof(*r->turns), cmp_turn);
+        sort_items(r->turns + r->at, some, sizeof(*r->turns), cmp_turn);
         r->at += some;
         return false;
     }
