@@ -30,6 +30,7 @@
 #define ANN_MIN_VALUES_RELAXED "karpenter.sh/nodeclaim-min-values-relaxed"
 #define ANN_LAUNCH_ATTEMPT "karp.dev/launch-attempt"
 #define ANN_MAX_SHARE "karp.dev/max-share"
+#define ANN_PLACEMENT "karp.dev/placement"
 #define ANN_MIN_SAVING "karp.dev/min-saving"
 #define ANN_MIN_NODE_LIFE "karp.dev/min-node-life"
 #define ANN_RETURN_TO_WEIGHT "karp.dev/return-to-weight"

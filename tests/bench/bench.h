@@ -29,9 +29,9 @@ struct bench_input {
     const char *region;
     const char *pools[BENCH_FILES_MAX], *pods[BENCH_FILES_MAX];
     size_t n_pools, n_pods;
-    const char *cluster; /* consolidate: pools, claims, nodes and pods in one file */
-    const char *policy;  /* Respect, Ignore, Reasonable */
-    bool baseline;       /* schedule: as Karpenter would, and no more */
+    const char *cluster;      /* consolidate: pools, claims, nodes and pods in one file */
+    const char *policy;       /* Respect, Ignore, Reasonable */
+    enum placement placement; /* schedule */
     uint32_t repeat;
     const char *plan; /* where the plan of the last run goes, or NULL */
     bool rest;        /* the peer carries commands out until it rests */
