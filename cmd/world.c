@@ -8,6 +8,7 @@
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
 #include "common/core/labels.h"
+#include "held.h"
 #include "objects.h"
 
 #include <stdarg.h>
@@ -23,6 +24,7 @@ void world_init(struct world *w, const char *agent_ns)
     w->syms = labels_symtab_new();
     w->decoder = decoder_new(w->syms);
     w->index = map_new(OBJECTS_MAX);
+    w->wanting = objects_new();
     w->agent_ns = agent_ns;
 }
 
@@ -86,6 +88,7 @@ void world_done(struct world *w)
         }
         free(w->lists[k].v);
     }
+    objects_free(w->wanting);
     json_decref(w->facts);
     json_decref(w->history);
     map_free(w->index);
@@ -110,6 +113,7 @@ void world_forget(struct world *w, enum kube_kind k)
     }
     w->n_objects -= w->lists[k].n;
     w->lists[k].n = 0;
+    objects_forget(w->wanting, k);
     if (w->keep) {
         objects_forget(w->keep, k);
     }
@@ -381,6 +385,11 @@ static void add_object(struct world *w, enum kube_kind k, const json_t *o)
     AUTO_FREE char *key = xasprintf("%s/%s/%s", kind, ns, name);
     if (w->keep) {
         objects_put(w->keep, k, o);
+    }
+    if (held_looked_at(k, o)) {
+        objects_put(w->wanting, k, o);
+    } else {
+        objects_del(w->wanting, k, ns, name);
     }
     void *decoded = decode_object(w, k, o, &err);
     w->n_objects++;

@@ -74,8 +74,9 @@ struct world {
     struct arena mem;
     struct symtab *syms;
     struct decoder *decoder;
-    struct objects *keep; /* borrowed, may be NULL */
-    struct map *index;    /* "kind/ns/name" → 1 + place in its list */
+    struct objects *keep;    /* borrowed, may be NULL */
+    struct objects *wanting; /* workloads that want more pods than there are, and quotas: held.h */
+    struct map *index;       /* "kind/ns/name" → 1 + place in its list */
     struct world_list lists[KIND_COUNT];
     struct world_malformed *malformed;
     size_t n_malformed, cap_malformed;

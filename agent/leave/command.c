@@ -120,8 +120,9 @@ void command_close(struct command *c)
         const struct member *m = &c->members[i];
         enum command_end how = m->stage == MEMBER_GOING ? COMMAND_REMOVED
                                : m->doubtful            ? COMMAND_DOUBTFUL
+                               : c->in_vain             ? COMMAND_IN_VAIN
                                                         : COMMAND_LET_GO;
-        if (how == COMMAND_LET_GO) {
+        if (how == COMMAND_LET_GO || how == COMMAND_IN_VAIN) {
             commands_sweep(c->all, m->node);
         }
         if (c->end) {
@@ -404,6 +405,7 @@ static void on_look(void *arg)
     const char *why = world_moved(c);
     for (uint32_t i = 0; i < c->n_in && !why; i++) {
         why = replacement_look(c, &c->in[i]);
+        c->in_vain = why != NULL;
         ready += c->in[i].ready;
     }
     if (!why && ready == c->n_in) {
@@ -413,6 +415,7 @@ static void on_look(void *arg)
         }
     } else if (!why && !runtime_clock_skewed(rt) && now_of(c) - c->progress_ns > COMMAND_WAIT_NS) {
         why = "the replacements are not ready in time";
+        c->in_vain = true;
     }
     if (why) {
         command_undo(c, why);
@@ -472,6 +475,7 @@ static void annotate(struct command *c, struct order *o)
     json_t *meta = json_object_get(o->body, "metadata");
     json_t *all = json_object_get(meta, "annotations");
     json_object_set_new(all, ANN_REPLACES, json_string(text));
+    str_copy(o->command, sizeof(o->command), c->id);
     free(text);
     json_decref(annotation);
 }
@@ -582,6 +586,7 @@ void command_start(struct commands *all, const struct command_spec *spec)
     entropy_suffix(all->rt->entropy, c->id, COMMAND_ID);
     c->reason = spec->reason;
     c->type = spec->type;
+    str_copy(c->plan, sizeof(c->plan), spec->plan ? spec->plan : "");
     c->independent = spec->independent;
     c->end = spec->end;
     c->ctx = spec->ctx;
@@ -671,6 +676,7 @@ static void on_period(void *arg)
     if (store_synced(rt->store) && gate_open(rt->gate)) {
         commands_recover(all);
         taint_sweep_all(all->sweep);
+        commands_keep_limits(all);
     }
 }
 
