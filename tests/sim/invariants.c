@@ -621,7 +621,7 @@ static void check_starved(struct sim_watchdog *w)
         bool waits = starved_waits(pod) && looked < INVARIANT_STARVED_PODS;
         looked += waits;
         bool bad = too_old(w, "Waits", uid, waits, half_ns) && may_launch(w) && !pool_fails(w) &&
-                   starved_could_run(w->run, pod);
+                   !held_launches(w->held) && starved_could_run(w->run, pod);
         if (too_old(w, "Starved", uid, bad, half_ns) && !attention(w, NULL)) {
             violation(w, "Starved", jsonx_str_or(pod, "metadata.name", ""),
                       "waits although a new node would take it");

@@ -32,8 +32,8 @@
  *   INVARIANT_NOTICE_NS the claim or its Node is not being deleted, or the Node not tainted: the
  *   drain has not begun
  * - Starved: a pod has waited for INVARIANT_STARVED_NS, a new node would plainly take it
- *   (starved.h) all the while, no agent says that something needs attention and no pool that its
- *   launches do not register
+ *   (starved.h) all the while, no Hold stops launches, no agent says that something needs
+ *   attention and no pool that its launches do not register
  * - Growth: an agent has more than INVARIANT_OPEN_MAX requests and watches open, or the account
  *   more than INVARIANT_TEMPLATES_MAX launch templates
  * - Rate: in some second agents asked more of the API server than --kube-client-burst and one second
