@@ -28,8 +28,8 @@ static inline size_t cmdrun_groups(const struct cmd_info *info, struct opt_group
 }
 
 /* args end with NULL. server: URL of an API server, or NULL. */
-static inline void cmdrun(const struct cmd_info *info, const char *const *args, const char *server,
-                          struct cmdrun *ret)
+static inline void cmdrun_at(const struct cmd_info *info, const char *const *args,
+                             const char *server, const struct clock *clock, struct cmdrun *ret)
 {
     struct opt_group groups[16];
     struct cmd_opts o;
@@ -46,17 +46,19 @@ static inline void cmdrun(const struct cmd_info *info, const char *const *args, 
     ck_assert_int_ge(opts_parse(&o, groups, n, argc, args, false, &ret->err), 0);
     o.kube.server = server;
     o.kube.token = server ? "secret" : NULL;
-    struct cmd c = {.prog = "kubectl karp",
-                    .o = &o,
-                    .env = &env,
-                    .clock = &clock_real,
-                    .out = out,
-                    .err = said};
+    struct cmd c = {
+        .prog = "kubectl karp", .o = &o, .env = &env, .clock = clock, .out = out, .err = said};
     c.term.width = 100;
     ret->rc = info->run(&c, &ret->err);
     fclose(out);
     fclose(said);
     opts_done(&o);
+}
+
+static inline void cmdrun(const struct cmd_info *info, const char *const *args, const char *server,
+                          struct cmdrun *ret)
+{
+    cmdrun_at(info, args, server, &clock_real, ret);
 }
 
 static inline void cmdrun_done(struct cmdrun *r)
