@@ -34,6 +34,7 @@
 #include "agent/store/store.h"
 #include "agent/work/gate.h"
 #include "agent/work/gauges.h"
+#include "agent/work/marker.h"
 #include "agent/work/metrics.h"
 #include "agent/work/walltime.h"
 #include "common/aws/client.h"
@@ -141,6 +142,7 @@ struct agent *agent_new(const struct agent_options *o, const struct agent_ports 
     rt->client = (struct kube_client){.port = &rt->kube, .field_manager = "karp-agent"};
     rt->aws = gate_aws(rt->gate);
     rt->awsc = aws_client_new(&rt->aws, &rt->timers, rt->clock, a->entropy);
+    rt->marker = marker_new(rt, ports->marker);
     rt->store = store_new(rt);
     rt->intents = intents_new(rt);
     rt->ineffective = ineffective_new(rt);
@@ -208,6 +210,7 @@ void agent_free(struct agent *a)
     ineffective_free(rt->ineffective);
     intents_free(rt->intents);
     store_free(rt->store);
+    marker_free(rt->marker);
     aws_client_free(rt->awsc);
     gate_free(rt->gate);
     metrics_free(rt->metrics);
@@ -244,6 +247,7 @@ static void agent_start(struct agent *a)
     events_enable(a->rt.events, false);
     timer_set(&a->rt.timers, &a->tick, clock_mono(a->rt.clock), tick, a);
     walltime_start(a->rt.walltime);
+    marker_start(a->rt.marker);
 #define X(name) name##_start(a->name);
     CONTROLLERS(X)
 #undef X

@@ -288,6 +288,11 @@ static const struct option options[] = {
      "kubeconfig file (empty: KUBECONFIG, else the pod's service account)", NULL},
     {"listen-address", NULL, OPT_TEXT, FIELD(listen), "", 0, 0,
      "address of the metrics and health ports (empty: all)", NULL},
+    {"marker-dir", NULL, OPT_TEXT, FIELD(marker_dir), "/var/lib/karp", 0, 0,
+     "folder that outlives the process, as an emptyDir: an object over which the process ends "
+     "twice "
+     "is set aside (no such folder, or empty: off)",
+     NULL},
     {"pod-name", "POD_NAME", OPT_TEXT, FIELD(pod_name), "", 0, 0,
      "part of the identity in the Lease", NULL},
     /* Karpenter's, AWS */

@@ -59,6 +59,7 @@ struct agent_options {
     const char *region;     /* AWS_REGION; required: IMDS is not asked */
     const char *kubeconfig; /* "" = as KUBECONFIG says, else in cluster */
     const char *pod_name;   /* POD_NAME, HOSTNAME: part of the Lease identity */
+    const char *marker_dir; /* --marker-dir: of agent/work/marker.h's file ("" = none) */
     const char *listen;     /* address of both HTTP ports ("" = all) */
     bool help, version;
 };

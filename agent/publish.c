@@ -3,6 +3,7 @@
 
 #include "agent/cloud/cloud.h"
 #include "agent/work/gate.h"
+#include "agent/work/marker.h"
 #include "agent/work/metrics.h"
 #include "common/base/alloc.h"
 #include "common/base/hash.h"
@@ -69,6 +70,19 @@ static json_t *options_json(const struct agent_options *o)
     return ret;
 }
 
+static void add_aside(const struct publish *p, json_t *list)
+{
+    AUTO_BUF struct buf object, text;
+    buf_init(&object, 1024);
+    buf_init(&text, 1024);
+    for (size_t i = 0; marker_aside(p->rt->marker, i, &object, &text); i++) {
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "code", MARKER_ATTENTION, "object",
+                                              object.p, "message", text.p));
+        buf_reset(&object);
+        buf_reset(&text);
+    }
+}
+
 static json_t *attention_json(const struct publish *p)
 {
     json_t *list = json_array();
@@ -78,6 +92,7 @@ static json_t *attention_json(const struct publish *p)
             json_array_append_new(list, json_pack("{s:s, s:s}", "code", code, "object", "cluster"));
         }
     }
+    add_aside(p, list);
     return list;
 }
 

@@ -25,6 +25,7 @@ struct history;
 struct ineffective;
 struct intents;
 struct launcher;
+struct marker;
 struct metrics;
 struct reghealth;
 struct store;
@@ -45,6 +46,7 @@ struct runtime {
     struct kube_client client; /* above rt->kube, field manager karp-agent */
     struct aws_port aws;       /* fenced */
     struct aws_client *awsc;   /* retries above rt->aws */
+    struct marker *marker; /* NULL: nothing outlives the process */
     struct store *store;
     struct intents *intents;         /* which pods are planned where */
     struct ineffective *ineffective; /* launches that help nobody */

@@ -198,6 +198,7 @@ void attention_collect(const struct attention_in *in, struct arena *a, struct at
     attention_pods(&x);
     attention_pools(&x);
     attention_claims(&x);
+    attention_leaving(&x);
     about_requests(&x);
     about_holds(&x);
     if (in->prices) {

@@ -26,15 +26,29 @@ const char *holds_node(const struct world *w, struct arena *a, const char *pool,
     return NULL;
 }
 
-const char *holds_launches(const struct world *w, struct arena *a, const char *pool)
+static const struct hold *find_launches(const struct world *w, const char *pool)
 {
     for (size_t i = 0; i < world_n(w, KIND_HOLD); i++) {
         const struct hold *h = world_at(w, KIND_HOLD, i);
         if (hold_in_force(h, w->now_ns) && hold_is_about_launches(h, pool)) {
-            return describe(w, a, h);
+            return h;
         }
     }
     return NULL;
+}
+
+const char *holds_launches(const struct world *w, struct arena *a, const char *pool)
+{
+    const struct hold *h = find_launches(w, pool);
+    return h ? describe(w, a, h) : NULL;
+}
+
+const char *holds_undo(const struct world *w, struct arena *a, const char *pool)
+{
+    const struct hold *h = find_launches(w, pool);
+    return !h                          ? NULL
+           : h->target == HOLD_CLUSTER ? "kubectl karp resume"
+                                       : arena_printf(a, "kubectl karp uncordon nodepool/%s", pool);
 }
 
 /* ---- banner ---------------------------------------------------------------------------------- */

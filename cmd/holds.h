@@ -16,6 +16,8 @@ bool holds_obeyed(const struct facts *f);
 const char *holds_node(const struct world *w, struct arena *a, const char *pool, const char *claim,
                        const char *node);
 const char *holds_launches(const struct world *w, struct arena *a, const char *pool);
+/* The command that takes that back; NULL if there is none. */
+const char *holds_undo(const struct world *w, struct arena *a, const char *pool);
 /* The banner: a line per Hold in force, those of the cluster first; nothing if there is none, or
  * nobody obeys them. */
 #define HOLDS_LINES 5u

@@ -8,12 +8,13 @@
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
 #include "common/core/labels.h"
+#include "held.h"
 #include "objects.h"
 
 #include <stdarg.h>
 
 #define OBJECTS_MAX 5000000u
-#define FACTS_MAX (1u << 20)
+#define PUBLISHED_MAX (1u << 20)
 #define LEASE_DURATION_DEFAULT_S 15
 
 void world_init(struct world *w, const char *agent_ns)
@@ -23,6 +24,7 @@ void world_init(struct world *w, const char *agent_ns)
     w->syms = labels_symtab_new();
     w->decoder = decoder_new(w->syms);
     w->index = map_new(OBJECTS_MAX);
+    w->wanting = objects_new();
     w->agent_ns = agent_ns;
 }
 
@@ -86,7 +88,9 @@ void world_done(struct world *w)
         }
         free(w->lists[k].v);
     }
+    objects_free(w->wanting);
     json_decref(w->facts);
+    json_decref(w->history);
     map_free(w->index);
     decoder_free(w->decoder);
     symtab_free(w->syms);
@@ -109,6 +113,7 @@ void world_forget(struct world *w, enum kube_kind k)
     }
     w->n_objects -= w->lists[k].n;
     w->lists[k].n = 0;
+    objects_forget(w->wanting, k);
     if (w->keep) {
         objects_forget(w->keep, k);
     }
@@ -192,23 +197,25 @@ static struct world_event *read_event(struct world *w, const json_t *o)
     return e;
 }
 
-static void read_facts(struct world *w, const json_t *o)
+/* One of the agent's ConfigMaps: JSON under one key. */
+static void read_published(struct world *w, const json_t *o, const char *name, const char *key,
+                           const char *what, json_t **dst)
 {
-    const char *facts = json_string_value(json_object_get(jsonx_obj(o, "data"), "facts.json"));
+    const char *said = json_string_value(json_object_get(jsonx_obj(o, "data"), key));
     struct err err = ERR_INIT;
-    if (!str_eq(jsonx_str(o, "metadata.name"), WORLD_FACTS) ||
-        !str_eq(jsonx_str(o, "metadata.namespace"), w->agent_ns) || !facts) {
+    if (!str_eq(jsonx_str(o, "metadata.name"), name) ||
+        !str_eq(jsonx_str(o, "metadata.namespace"), w->agent_ns) || !said) {
         return;
     }
-    json_t *v = jsonx_parse(facts, strnlen(facts, FACTS_MAX), WORLD_FACTS ": facts.json", &err);
+    json_t *v = jsonx_parse(said, strnlen(said, PUBLISHED_MAX), name, &err);
     if (!json_is_object(v)) {
-        world_note(w, "the agent's facts cannot be read: %s",
-                   err.kind ? err.msg : "facts.json is no object");
+        world_note(w, "the agent's %s cannot be read: %s", what,
+                   err.kind ? err.msg : "it is no object");
         json_decref(v);
         return;
     }
-    json_decref(w->facts);
-    w->facts = v;
+    json_decref(*dst);
+    *dst = v;
 }
 
 /* "repo/name:1.2.3@sha256:…" gives "1.2.3"; "" if there is no tag. */
@@ -322,7 +329,8 @@ static void *decode_object(struct world *w, enum kube_kind k, const json_t *o, s
     case KIND_EVENT:
         return read_event(w, o);
     case KIND_CONFIG_MAP:
-        read_facts(w, o);
+        read_published(w, o, WORLD_FACTS, "facts.json", "facts", &w->facts);
+        read_published(w, o, WORLD_HISTORY, "history.json", "history", &w->history);
         return NULL;
     default:
         return NULL;
@@ -377,6 +385,11 @@ static void add_object(struct world *w, enum kube_kind k, const json_t *o)
     AUTO_FREE char *key = xasprintf("%s/%s/%s", kind, ns, name);
     if (w->keep) {
         objects_put(w->keep, k, o);
+    }
+    if (held_looked_at(k, o)) {
+        objects_put(w->wanting, k, o);
+    } else {
+        objects_del(w->wanting, k, ns, name);
     }
     void *decoded = decode_object(w, k, o, &err);
     w->n_objects++;

@@ -492,7 +492,8 @@ struct launcher *launcher_new(struct runtime *rt)
     struct launcher *l = NEW(struct launcher);
     l->rt = rt;
     l->flights = map_new(FLIGHTS_MAX);
-    l->queue = queue_new(rt, "launcher", LAUNCHER_BACKOFF_NS, LAUNCHER_BACKOFF_MAX_NS, look, l);
+    l->queue = queue_new(rt, "launcher", STORE_CLAIM, LAUNCHER_BACKOFF_NS, LAUNCHER_BACKOFF_MAX_NS,
+                         look, l);
     store_subscribe(rt->store, STORE_CLAIM, on_claim, l);
     rt->launcher = l;
     return l;

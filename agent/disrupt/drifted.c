@@ -211,7 +211,7 @@ struct drifted *drifted_new(struct runtime *rt)
     struct drifted *d = NEW(struct drifted);
     d->rt = rt;
     d->findings = map_new(STORE_MAX_OBJECTS);
-    d->q = queue_new(rt, "nodeclaim.drifted", BACKOFF_NS, BACKOFF_MAX_NS, handle, d);
+    d->q = queue_new(rt, "nodeclaim.drifted", STORE_CLAIM, BACKOFF_NS, BACKOFF_MAX_NS, handle, d);
     store_subscribe(rt->store, STORE_POOL, on_pool, d);
     store_subscribe(rt->store, STORE_CLASS, on_class, d);
     store_subscribe(rt->store, STORE_CLAIM, on_claim, d);

@@ -475,6 +475,7 @@ static void annotate(struct command *c, struct order *o)
     json_t *meta = json_object_get(o->body, "metadata");
     json_t *all = json_object_get(meta, "annotations");
     json_object_set_new(all, ANN_REPLACES, json_string(text));
+    str_copy(o->command, sizeof(o->command), c->id);
     free(text);
     json_decref(annotation);
 }
@@ -675,6 +676,7 @@ static void on_period(void *arg)
     if (store_synced(rt->store) && gate_open(rt->gate)) {
         commands_recover(all);
         taint_sweep_all(all->sweep);
+        commands_keep_limits(all);
     }
 }
 

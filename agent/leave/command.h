@@ -34,6 +34,11 @@
  * "wait"; else they are swept. Killed before the last replacement was created it is thus undone,
  * later it is finished.
  *
+ * Limits of a pool count what leaves and what replaces it once, the greater of both, while the
+ * command lives (commands_overlap): a pool that is full can replace, and nobody else gets the room.
+ * When a command is undone its replacements count in full again; one that is then beyond the limits
+ * and has not joined yet is deleted.
+ *
  * Budgets count a member from its taint on, and before that by commands_has. Whether it may leave
  * at all is decided before (candidate.h); ages count for nothing while the clocks differ.
  *
@@ -48,7 +53,7 @@
 #include "agent/runtime.h"
 #include "common/core/sched.h"
 
-#define COMMAND_ID 16
+#define COMMAND_ID ORDER_COMMAND
 #define COMMAND_MEMBERS_MAX 1000
 #define COMMAND_REPLACEMENTS_MAX 1000
 #define COMMAND_SELECT_MAX 3 /* more members: list all pods once, not one node each */
@@ -99,6 +104,18 @@ bool command_holds_pods(const struct commands *c, const char *node);
 bool commands_opening(const struct commands *c);
 /* Taint and mark of this node are taken off soon, unless a command stands behind them. */
 void commands_sweep(struct commands *c, const char *node);
+
+/* What stands in for each other in that pool: of every command that launches or awaits replacements
+ * the lesser of what leaves and what comes, in sum. capacity tells a claim's, NULL = unknown;
+ * coming (may be NULL) is an order that is about to be created. Sums are in a. */
+struct command_overlap {
+    struct resources capacity;
+    int64_t nodes;
+};
+typedef const struct resources *(*command_capacity_fn)(void *ctx, const char *claim);
+struct command_overlap commands_overlap(const struct commands *c, const char *pool,
+                                        const struct order *coming, command_capacity_fn capacity,
+                                        void *ctx, struct arena *a);
 
 /* Pods are expected on the node. */
 bool command_expected(struct runtime *rt, const struct node *n, const struct nodeclaim *nc);

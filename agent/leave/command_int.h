@@ -116,6 +116,9 @@ const char *member_objection(const struct member *m, const struct pod *p);
 /* command_mark.c */
 void command_mark(struct command *c, const struct snapshot_node *const *out);
 
+/* command_limit.c */
+void commands_keep_limits(struct commands *all);
+
 /* command_recover.c */
 #define COMMAND_MESSAGE 192
 /* What the mark says beside its reason. */

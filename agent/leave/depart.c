@@ -215,7 +215,7 @@ struct depart *depart_new(struct runtime *rt, const char *name, depart_fn end_fn
     d->end = end_fn;
     d->ctx = ctx;
     d->orders = map_new(STORE_MAX_OBJECTS);
-    d->q = queue_new(rt, name, DEPART_BACKOFF_NS, DEPART_BACKOFF_MAX_NS, handle, d);
+    d->q = queue_new(rt, name, STORE_CLAIM, DEPART_BACKOFF_NS, DEPART_BACKOFF_MAX_NS, handle, d);
     return d;
 }
 

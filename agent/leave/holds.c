@@ -133,7 +133,8 @@ struct holds *holds_new(struct runtime *rt)
 {
     struct holds *hs = NEW(struct holds);
     hs->rt = rt;
-    hs->over = queue_new(rt, "hold.end", HOLDS_BACKOFF_NS, HOLDS_BACKOFF_MAX_NS, handle, hs);
+    hs->over =
+        queue_new(rt, "hold.end", STORE_HOLD, HOLDS_BACKOFF_NS, HOLDS_BACKOFF_MAX_NS, handle, hs);
     return hs;
 }
 

@@ -41,7 +41,7 @@ static const struct nodeclaim *unstamped_claim(const struct nodepools *p, const 
     for (MAP_EACH(store_all(p->rt->store, STORE_CLAIM), e)) {
         const struct nodeclaim *nc = map_value(e);
         if (str_eq(nc->pool, np->m.name) && store_ours(&nc->class_ref) && !nc->m.deleted_ns &&
-            !stamped(&nc->m.annotations)) {
+            !nc->problem && !stamped(&nc->m.annotations)) {
             return nc;
         }
     }
@@ -328,7 +328,7 @@ struct nodepools *nodepools_new(struct runtime *rt)
 {
     struct nodepools *p = NEW(struct nodepools);
     p->rt = rt;
-    p->q = queue_new(rt, "nodepool", BACKOFF_NS, BACKOFF_MAX_NS, handle, p);
+    p->q = queue_new(rt, "nodepool", STORE_POOL, BACKOFF_NS, BACKOFF_MAX_NS, handle, p);
     p->counted = map_new(STORE_MAX_OBJECTS);
     p->usage = metrics_family(rt->metrics, "karpenter_nodepools_usage",
                               "What the pool's nodes have in sum.", METRIC_GAUGE,

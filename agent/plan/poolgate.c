@@ -4,6 +4,7 @@
 #include "agent/claim/reghealth.h"
 #include "agent/cloud/cloud.h"
 #include "agent/leave/holds.h"
+#include "agent/work/marker.h"
 
 static void close_pool(struct snapshot_pool_in *p, enum reason_code code, const char *text)
 {
@@ -14,6 +15,7 @@ static void close_pool(struct snapshot_pool_in *p, enum reason_code code, const 
 static void gate(struct runtime *rt, struct arena *a, struct snapshot_pool_in *p)
 {
     const struct nodepool *np = p->pool;
+    const char *aside = marker_pool_closed(rt->marker, np->m.name);
     const struct condition *ready = condition_find(&np->conditions, "Ready");
     if (np->m.deleted_ns) {
         close_pool(p, REASON_PoolNotReady, "the NodePool is being deleted");
@@ -21,6 +23,8 @@ static void gate(struct runtime *rt, struct arena *a, struct snapshot_pool_in *p
         close_pool(p, REASON_PoolNotReady, np->problem);
     } else if (np->unknown_field) {
         close_pool(p, REASON_UnknownFields, np->unknown_field);
+    } else if (aside) {
+        close_pool(p, REASON_PoolNotReady, arena_strdup(a, aside));
     } else if (p->closed == REASON_NONE && (!ready || ready->status != STATUS_TRUE)) {
         const char *text = ready && *ready->message
                                ? arena_printf(a, "the NodePool is not ready: %s", ready->message)

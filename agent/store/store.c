@@ -2,7 +2,9 @@
 #include "store.h"
 
 #include "agent/work/gate.h"
+#include "agent/work/marker.h"
 #include "agent/work/metrics.h"
+#include "bare.h"
 #include "common/base/alloc.h"
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
@@ -242,7 +244,24 @@ static bool admits(const struct kind_store *k)
     return k->kind == STORE_LIMIT_RANGE || k->kind == STORE_RUNTIME_CLASS;
 }
 
-static void put(struct kind_store *k, const char *key, const json_t *object)
+static void enter(struct kind_store *k, const char *key, void *now)
+{
+    bool full = false;
+    void *before = map_put(k->objects, key, now, &full);
+    if (!full) {
+        change(k, key, before, now);
+        return;
+    }
+    object_free(k->s->rt->decoder, k->kind, now);
+    if (!k->full) {
+        struct err err = ERR_INIT;
+        err_set(&err, ERR_LIMIT, "more than %zu objects", kind_rows[k->kind].max);
+        skip(k, key, &err);
+    }
+    k->full = true;
+}
+
+static void put_whole(struct kind_store *k, const char *key, const json_t *object)
 {
     struct err err = ERR_INIT;
     void *now = decode(k->s->rt->decoder, k->kind, object, &err);
@@ -250,22 +269,35 @@ static void put(struct kind_store *k, const char *key, const json_t *object)
         skip(k, key, &err);
         return;
     }
-    bool full = false;
-    void *before = map_put(k->objects, key, now, &full);
-    if (full) {
-        object_free(k->s->rt->decoder, k->kind, now);
-        if (!k->full) {
-            err_set(&err, ERR_LIMIT, "more than %zu objects", kind_rows[k->kind].max);
-            skip(k, key, &err);
-        }
-        k->full = true;
-        return;
-    }
-    change(k, key, before, now);
+    enter(k, key, now);
     if (admits(k)) {
         admission_put(decoder_admission(k->s->rt->decoder), kind_rows[k->kind].kube, object);
         readmit(k, key);
     }
+}
+
+/* One that is set aside. */
+static void put_bare(struct kind_store *k, const char *key, const json_t *object)
+{
+    struct err err = ERR_INIT;
+    AUTO_JSON json_t *bare = bare_object(object);
+    void *now = decode(k->s->rt->decoder, k->kind, bare, &err);
+    if (!now) {
+        skip(k, key, &err);
+        return;
+    }
+    bare_say(k->kind, now);
+    enter(k, key, now);
+}
+
+static void put(struct kind_store *k, const char *key, const json_t *object)
+{
+    enum marker_how how = marker_object(k->s->rt->marker, k->kind, key, object);
+    if (how == MARKER_LEAVE_OUT) {
+        return;
+    }
+    (how == MARKER_WHOLE ? put_whole : put_bare)(k, key, object);
+    marker_done(k->s->rt->marker);
 }
 
 static void remember_gone(struct kind_store *k, const char *key, int64_t rv)
@@ -289,6 +321,7 @@ static bool was_ended(const struct kind_store *k, const char *key, int64_t rv)
 static void drop(struct kind_store *k, const char *key)
 {
     map_del(k->own, key);
+    marker_gone(k->s->rt->marker, k->kind, key);
     void *before = map_del(k->objects, key);
     if (before) {
         change(k, key, before, NULL);
@@ -723,4 +756,15 @@ const struct nodeclass *store_class(const struct store *s, const char *name)
 const struct map *store_all(const struct store *s, enum store_kind kind)
 {
     return s->kinds[kind].objects;
+}
+
+const struct meta *store_meta(const struct store *s, enum store_kind kind, const char *key)
+{
+    const struct head *o = map_get(s->kinds[kind].objects, key);
+    return o ? &o->m : NULL;
+}
+
+const char *store_kind_name(enum store_kind kind)
+{
+    return kind_rows[kind].name;
 }

@@ -2,6 +2,7 @@
 #include "work.h"
 
 #include "common/base/alloc.h"
+#include "marker.h"
 
 struct step {
     struct runtime *rt;
@@ -64,6 +65,10 @@ static struct step *step_new(const struct work *w, const char *what)
 enum queue_verdict work_patch(const struct work *w, enum kube_kind kind, const char *ns,
                               const char *name, const char *sub, json_t *patch, const char *rv)
 {
+    if (marker_is_aside(w->rt->marker, kube_kind(kind)->kind, ns, name)) {
+        json_decref(patch);
+        return QUEUE_FAIL;
+    }
     struct step *st = step_new(w, "patch");
     kube_patch(&w->rt->client, kind, ns, name, *sub ? sub : NULL, patch, rv, step_done, st);
     json_decref(patch);

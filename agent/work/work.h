@@ -31,7 +31,8 @@ struct work {
     void *ctx;
 };
 
-/* The patch's reference is taken. sub "" = none. rv NULL = no lock. */
+/* The patch's reference is taken. sub "" = none. rv NULL = no lock. Fails at once for an object
+ * that is set aside (marker.h). */
 enum queue_verdict work_patch(const struct work *w, enum kube_kind kind, const char *ns,
                               const char *name, const char *sub, json_t *patch, const char *rv);
 /* With the UID as precondition. */

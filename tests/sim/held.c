@@ -102,25 +102,26 @@ static const char *find(const struct sim_held *h, const json_t *claim, int64_t a
     return NULL;
 }
 
-static bool is_expired(const json_t *claim)
+static bool is_forced(const json_t *claim)
 {
     size_t i;
     json_t *c;
     json_array_foreach (jsonx_arr(claim, "status.conditions"), i, c) {
         if (str_eq(jsonx_str(c, "type"), "DisruptionReason") &&
-            str_eq(jsonx_str(c, "reason"), "Expired")) {
+            (str_eq(jsonx_str(c, "reason"), "Expired") ||
+             str_eq(jsonx_str(c, "reason"), "Unhealthy"))) {
             return true;
         }
     }
     return false;
 }
 
-/* Forceful expiry marks what it has ordered already. */
-static const char *against_expiry(const struct sim_held *h, const struct sim_change *c)
+/* Forceful expiry and repair mark what they have ordered already. */
+static const char *against_force(const struct sim_held *h, const struct sim_change *c)
 {
     int64_t at_ns;
     const char *at = jsonx_str(c->after, "metadata.deletionTimestamp");
-    bool now = at && is_expired(c->after) && !is_expired(c->before);
+    bool now = at && is_forced(c->after) && !is_forced(c->before);
     return now && timefmt_parse_rfc3339(at, &at_ns) ? find(h, c->after, at_ns, about_node) : NULL;
 }
 
@@ -133,5 +134,5 @@ const char *held_against(const struct sim_held *h, const struct sim_change *c, b
     if (c->type == KUBE_DELETED) {
         return NULL;
     }
-    return c->before ? against_expiry(h, c) : find(h, c->after, now_ns, about_launches);
+    return c->before ? against_force(h, c) : find(h, c->after, now_ns, about_launches);
 }

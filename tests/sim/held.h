@@ -17,7 +17,7 @@ void held_free(struct sim_held *h);
 void held_change(struct sim_held *h, const struct sim_change *c);
 /* The name of one that an agent's change of a claim is against: it creates the claim where launches
  * are held; it deletes it by its own decision (removal), or says of one that goes that it has
- * expired, and the node was held then. NULL if there is none. */
+ * expired or is repaired, and the node was held then. NULL if there is none. */
 const char *held_against(const struct sim_held *h, const struct sim_change *c, bool removal);
 
 #endif

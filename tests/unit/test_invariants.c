@@ -65,6 +65,14 @@ static void del(struct sim_run *r, const char *who, enum sim_kind_id kind, const
                   "%s", e.msg);
 }
 
+static void finalize(struct sim_run *r, const char *claim)
+{
+    struct err e = ERR_INIT;
+    ck_assert_msg(sim_api_patch(r->world->api, AGENT, SIM_NODECLAIM, "", NULL, claim,
+                                json_pack("{s:{s:n}}", "metadata", "finalizers"), NULL, &e) == 0,
+                  "%s", e.msg);
+}
+
 /* Time passes in small steps, with a look at each. */
 static void pass(struct sim_run *r, int64_t ns)
 {
@@ -411,6 +419,32 @@ static void hold_launch(struct sim_run *r, bool bad)
     put_claim(r, "a", "4", false);
 }
 
+/* The claim ends with one entry, and with two. */
+static void history(struct sim_run *r, bool bad)
+{
+    put_claim(r, "a", "4", false);
+    del(r, "somebody", SIM_NODECLAIM, "a");
+    const json_t *claim = sim_api_get(r->world->api, SIM_NODECLAIM, NULL, "a");
+    const char *uid = jsonx_str(claim, "metadata.uid");
+    char *text AUTO_FREE = xasprintf(
+        "{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'karp-history','namespace':"
+        "'karp'},'data':{'history.json':'{\\\"entries\\\":[{\\\"uid\\\":\\\"%s\\\"},{"
+        "\\\"uid\\\":\\\"%s\\\"}]}'}}",
+        uid, bad ? uid : "another");
+    put(r, AGENT, text);
+    finalize(r, "a");
+}
+
+static void no_history(struct sim_run *r, bool bad)
+{
+    put_claim(r, "a", "4", false);
+    if (!bad) {
+        put_status(r, AGENT, SIM_NODECLAIM, "a", "{'providerID':null}");
+    }
+    del(r, "somebody", SIM_NODECLAIM, "a");
+    finalize(r, "a");
+}
+
 static const struct {
     const char *kind;
     void (*make)(struct sim_run *r, bool bad);
@@ -434,7 +468,9 @@ static const struct {
               {"Taint", taint},
               {"Starved", starved},
               {"Notice", notice},
-              {"Growth", growth}};
+              {"Growth", growth},
+              {"History", history},
+              {"History", no_history}};
 
 START_TEST(each_can_fail)
 {
