@@ -81,6 +81,16 @@ static const struct row verdicts[] = {
      NULL,
      NULL},
     {{BASE, "--expiration=Never"}, NULL, NULL, "none of Forceful, Budgeted"},
+    {{BASE, "--approval=Required", "--min-saving=10%", "--min-node-life=15m",
+      "--return-to-weight=true", "--spot-min-types=5"},
+     NULL,
+     NULL,
+     NULL},
+    {{BASE, "--approval=Underutilized,Empty", "--min-saving=0.02"}, NULL, NULL, NULL},
+    {{BASE, "--approval=Always"}, NULL, NULL, "neither Off, Required"},
+    {{BASE, "--min-saving=much"}, NULL, NULL, "neither a share"},
+    {{BASE, "--min-node-life=-1s"}, NULL, NULL, "no duration"},
+    {{BASE, "--spot-min-types=0"}, NULL, NULL, "no whole number from 1"},
     {{BASE, "--rebalance=replace"}, NULL, NULL, "none of Ignore, Replace"},
     {{BASE, "--interruption-queue=https://sqs.eu-west-1.amazonaws.com/1/q"},
      NULL,
@@ -121,6 +131,8 @@ START_TEST(defaults)
     ck_assert_int_eq(o.placement, PLACEMENT_COMPATIBLE);
     ck_assert(!o.expiration_budgeted && !o.rebalance_replace);
     ck_assert_int_eq(o.expiration_max_delay_ns, 72 * NS_PER_H);
+    ck_assert(o.approval == 0 && o.min_saving.permyriad == 0 && o.min_saving.pusd_h == 0);
+    ck_assert(o.min_node_life_ns == 0 && !o.return_to_weight && o.spot_min_types == 15);
     ck_assert_str_eq(o.interruption_queue, "");
     ck_assert_int_eq(o.max_cost_pusd_h, PRICE_UNKNOWN);
     ck_assert(o.leader_election);
