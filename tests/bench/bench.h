@@ -63,6 +63,9 @@ json_t *bench_apart(bench_fn fn, const struct bench_input *in, struct err *reter
 /* The one JSON object that a program prints. argv ends with NULL. */
 json_t *bench_program(const char *const *argv, struct err *reterr);
 
+/* Processor time of the process. */
+double bench_cpu_ms(void);
+
 /* One decision on decoded input: all that `decide` does is on the clock. What it returns lies in
  * the arena, is reported of the last run and was the caller's only there; `report` adds to o and
  * may fail (the plan's file). */
