@@ -373,6 +373,7 @@ static const struct kind_row {
     [STORE_LIMIT_RANGE] = {"LimitRange", "/api/v1/limitranges?"},
     [STORE_RUNTIME_CLASS] = {"RuntimeClass", "/apis/node.k8s.io/v1/runtimeclasses?"},
     [STORE_SERVICE] = {"Service", "/api/v1/services?"},
+    [STORE_HOLD] = {"Hold", "/apis/karp.dev/v1alpha1/holds?"},
     [STORE_PDB] = {"PodDisruptionBudget", "/apis/policy/v1/poddisruptionbudgets?"},
 };
 
