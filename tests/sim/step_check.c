@@ -185,6 +185,7 @@ static int check_ec2(const json_t *arg, const char *where, struct err *reterr)
                                        "prices",
                                        "pricesTimes",
                                        "noBoot",
+                                       "reuseAddress",
                                        "hide",
                                        "images",
                                        "tags",
