@@ -7,7 +7,10 @@
  *
  * Codes beside those of reason.h: NoController, NotInstalled, ClassNotReady, LaunchFailed,
  * NotRegistered, NodeNotReady, PoolGone, SlowDrain, Malformed, Hold, those of held.h, and karp's
- * own conditions by their names.
+ * own conditions by their names; CannotLeave (a pod that a leaving node waits for and that nothing
+ * lets go, with the arithmetic and what would help; pods of one owner are one entry), SlowDetach
+ * (its volumes stay), SlowOnSpot (a pod on a spot node that two minutes are too short for: what
+ * holds it, or its grace).
  */
 #ifndef KARP_CMD_ATTENTION_H
 #define KARP_CMD_ATTENTION_H
@@ -18,6 +21,8 @@
 #define ATTENTION_MAX 10000u
 #define ATTENTION_SLOW_DRAIN_NS NS_PER_H
 #define ATTENTION_NOT_READY_NS (5 * NS_PER_MIN)
+#define ATTENTION_DETACH_NS (5 * NS_PER_MIN)
+#define ATTENTION_SPOT_NS (2 * NS_PER_MIN) /* between a spot interruption and its end */
 #define ATTENTION_SKEW_NS (30 * NS_PER_S)
 
 struct attention {
