@@ -57,9 +57,10 @@ static json_t *options_json(const struct agent_options *o)
     static const char *const min_values[] = {"Strict", "BestEffort"};
     char life[TIMEFMT_TEXT];
     json_t *ret = json_pack(
-        "{s:s, s:s, s:s, s:s, s:i, s:i, s:s, s:s, s:b, s:i, s:s}", "mode", modes[o->mode],
-        "preferencePolicy", preferences[o->preference], "minValuesPolicy",
-        min_values[o->min_values], "budgetTimezone", o->budget_timezone,
+        "{s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:s, s:s, s:b, s:i, s:s}", "schedulerConfig",
+        o->scheduler_config ? o->scheduler_config : "", "mode", modes[o->mode], "placement",
+        sched_placement_name(o->placement), "preferencePolicy", preferences[o->preference],
+        "minValuesPolicy", min_values[o->min_values], "budgetTimezone", o->budget_timezone,
         "vmMemoryOverheadPermyriad", o->vm_overhead_permyriad, "reservedENIs", o->reserved_enis,
         "approval", o->approval_text, "minNodeLife", timefmt_duration(o->min_node_life_ns, life),
         "returnToWeight", o->return_to_weight, "spotMinTypes", o->spot_min_types, "featureGates",
