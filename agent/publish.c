@@ -68,6 +68,9 @@ static json_t *options_json(const struct agent_options *o)
     if (*o->min_saving_text) {
         json_object_set_new(ret, "minSaving", json_string(o->min_saving_text));
     }
+    if (o->scheduler_config && *o->scheduler_config) {
+        json_object_set_new(ret, "schedulerConfig", json_string(o->scheduler_config));
+    }
     return ret;
 }
 
