@@ -23,6 +23,8 @@ static const struct why table[] = {
     {"InstanceStopping", "instance", "the instance was stopped from outside", false},
     {"InstanceTerminating", "instance", "the instance was terminated from outside", false},
     {"InstanceUnhealthy", "repair", "the instance failed EC2's status checks", false},
+    {WHY_OVER_LIMIT, "limits", "it was to replace a node that stays, and its NodePool is full",
+     false},
     {"Unhealthy", "repair", "the Node was unhealthy for too long", false},
     {WHY_REGISTRATION, "liveness", "its Node did not join the cluster in time", false},
     {WHY_INSTANCE_GONE, "garbage-collection", "the instance was gone", false},

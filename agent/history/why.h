@@ -28,6 +28,7 @@
 #define WHY_INSTANCE_GONE "InstanceGone"
 #define WHY_NODE_DELETED "NodeDeleted"
 #define WHY_NODE_LOST "NodeLost"
+#define WHY_OVER_LIMIT "OverLimit"
 
 struct why {
     const char *code, *actor, *message;

@@ -5,7 +5,8 @@
  *
  *   taint   karpenter.sh/disrupted:NoSchedule on each Node, under the version that was decided on
  *   mark    condition DisruptionReason=True on each NodeClaim, with the reason (Empty, Drifted,
- *           Underutilized) and, where there are replacements, "command ID: …" as its message
+ *           Underutilized) and, where there are replacements, "command ID: …" as its message; where
+ *           a plan is carried out, its digest stands at the end of it
  *   read    a LIST of the members' pods, answered by quorum, taken after the last taint was in
  *           place: what stands in no cache shows here. A pod that was not planned for, or one that
  *           must not be disrupted, is an objection
@@ -13,7 +14,7 @@
  *           {"command": ID, "of": how many, "claims": […]}. From here on the members' pods are
  *           planned on them (intents.h); before it nobody plans them (command_holds_pods)
  *   wait    until every replacement is Initialized
- *   look    members, pool and pods once more, right before the first eviction
+ *   look    members, pool, pods and Holds once more, right before the first eviction
  *   delete  the NodeClaims; termination.h drains and ends them
  *
  * A command is all or nothing until its first deletion; after that it only goes forward. With
@@ -22,15 +23,21 @@
  * Undo, at every stage before the deletion: an objection, a write that fails (a conflict is the
  * world having moved), a replacement that cannot be created, goes away or comes to nothing
  * (liveness.h), COMMAND_WAIT_NS without progress while waiting, a person who marks node or claim
- * do-not-disrupt. Taint and mark are then taken off by taint_sweep.h. Replacements that are there
- * already stay: pods may use them, else they are empty nodes. A member that is deleted by somebody
- * else meanwhile (a user, an interruption) is done with; the rest goes on.
+ * do-not-disrupt, or holds it (holds.h). Taint and mark are then taken off by taint_sweep.h.
+ * Replacements that are there already stay: pods may use them, else they are empty nodes. A member
+ * that is deleted by somebody else meanwhile (a user, an interruption) is done with; the rest goes
+ * on.
  *
  * Recovery: nothing of this is remembered but in the API server. Every COMMAND_SWEEP_NS, and so
  * after a start, members that no command of this process stands behind are looked at: if their mark
  * names a command and as many replacements carry its ID as they should, the command goes on from
  * "wait"; else they are swept. Killed before the last replacement was created it is thus undone,
  * later it is finished.
+ *
+ * Limits of a pool count what leaves and what replaces it once, the greater of both, while the
+ * command lives (commands_overlap): a pool that is full can replace, and nobody else gets the room.
+ * When a command is undone its replacements count in full again; one that is then beyond the limits
+ * and has not joined yet is deleted.
  *
  * Budgets count a member from its taint on, and before that by commands_has. Whether it may leave
  * at all is decided before (candidate.h); ages count for nothing while the clocks differ.
@@ -46,7 +53,7 @@
 #include "agent/runtime.h"
 #include "common/core/sched.h"
 
-#define COMMAND_ID 16
+#define COMMAND_ID ORDER_COMMAND
 #define COMMAND_MEMBERS_MAX 1000
 #define COMMAND_REPLACEMENTS_MAX 1000
 #define COMMAND_SELECT_MAX 3 /* more members: list all pods once, not one node each */
@@ -60,6 +67,7 @@ struct commands;
 enum command_end {
     COMMAND_REMOVED, /* its deletion was accepted */
     COMMAND_LET_GO,
+    COMMAND_IN_VAIN, /* let go because a replacement came to nothing or was not ready in time */
     COMMAND_DOUBTFUL /* not removed as far as is known: the answer was lost */
 };
 
@@ -69,6 +77,7 @@ typedef void (*command_fn)(void *ctx, const char *node, const char *claim, enum 
 struct command_spec {
     enum disruption_reason reason;
     const char *type; /* label consolidation_type; a literal */
+    const char *plan; /* digest of the step that this carries out (core/plan.h), or NULL */
     bool independent;
     const struct snapshot_node *const *out; /* what is needed of them is copied */
     uint32_t n_out;
@@ -96,9 +105,24 @@ bool commands_opening(const struct commands *c);
 /* Taint and mark of this node are taken off soon, unless a command stands behind them. */
 void commands_sweep(struct commands *c, const char *node);
 
+/* What stands in for each other in that pool: of every command that launches or awaits replacements
+ * the lesser of what leaves and what comes, in sum. capacity tells a claim's, NULL = unknown;
+ * coming (may be NULL) is an order that is about to be created. Sums are in a. */
+struct command_overlap {
+    struct resources capacity;
+    int64_t nodes;
+};
+typedef const struct resources *(*command_capacity_fn)(void *ctx, const char *claim);
+struct command_overlap commands_overlap(const struct commands *c, const char *pool,
+                                        const struct order *coming, command_capacity_fn capacity,
+                                        void *ctx, struct arena *a);
+
 /* Pods are expected on the node. */
 bool command_expected(struct runtime *rt, const struct node *n, const struct nodeclaim *nc);
 
+#define COMMAND_PLAN 64
+/* The digest of the plan that the claim's mark names. */
+bool command_plan_of(const struct nodeclaim *nc, char dst[COMMAND_PLAN + 1]);
 /* The command that the claim's mark names, with replacements; false if it names none. */
 bool command_id_of(const struct nodeclaim *nc, char dst[COMMAND_ID + 1]);
 /* The claim is a replacement of that command. */

@@ -16,6 +16,7 @@
 #include "common/base/timefmt.h"
 #include "common/kube/events.h"
 #include "drain.h"
+#include "pace.h"
 #include "termination.h"
 #include "volumes.h"
 
@@ -139,6 +140,20 @@ static void say_draining(const struct node_look *k, uint32_t waiting)
     struct events_subject about = {KIND_NODE, NULL, k->n->m.name, k->n->m.uid};
     events_post(k->rt->events, &about, true, "FailedDraining", "waiting", 0,
                 "Failed to drain node, %u pods are waiting to be evicted", waiting);
+}
+
+static bool turn_step(const struct node_look *k, enum queue_verdict *ret)
+{
+    enum pace_answer answer = pace_ask(k->t->e->pace, k->n, k->nc);
+    if (answer == PACE_DRAIN) {
+        return false;
+    }
+    if (answer == PACE_BEGIN && condition_step(k, "Drained", STATUS_UNKNOWN, "Draining", "", ret)) {
+        return true;
+    }
+    queue_add_after(k->t->q, k->n->m.name, TERMINATION_POLL_NS);
+    *ret = QUEUE_OK;
+    return true;
 }
 
 /* Looks at the pods anew each time, for some may have come after the node was drained, until its
@@ -329,8 +344,8 @@ static enum queue_verdict handle(void *ctx, const char *key)
     if (lost(&k)) {
         return finalize(&k);
     }
-    if (taint_step(&k, &ret) || drain_step(&k, &ret) || volumes_step(&k, &ret) ||
-        instance_step(&k, &ret)) {
+    if (taint_step(&k, &ret) || turn_step(&k, &ret) || drain_step(&k, &ret) ||
+        volumes_step(&k, &ret) || instance_step(&k, &ret)) {
         return ret;
     }
     return finalize(&k);
@@ -367,7 +382,7 @@ struct node_termination *node_termination_new(const struct ending *e)
     struct node_termination *t = NEW(struct node_termination);
     struct runtime *rt = e->rt;
     t->e = e;
-    t->q = queue_new(rt, "node.termination", BACKOFF_NS, BACKOFF_MAX_NS, handle, t);
+    t->q = queue_new(rt, "node.termination", STORE_NODE, BACKOFF_NS, BACKOFF_MAX_NS, handle, t);
     t->tainted = map_new(STORE_MAX_OBJECTS);
     t->terminated = metrics_family(rt->metrics, "karpenter_nodes_terminated_total",
                                    "Nodes that were finalized.", METRIC_COUNTER,

@@ -8,6 +8,7 @@
 #include "agent/work/gate.h"
 #include "common/base/alloc.h"
 #include "drain.h"
+#include "pace.h"
 #include "volumes.h"
 
 struct termination {
@@ -30,8 +31,11 @@ bool termination_may_act(const struct runtime *rt)
 struct termination *termination_new(struct runtime *rt)
 {
     struct termination *t = NEW(struct termination);
-    t->shared = (struct ending){
-        .rt = rt, .reaper = reaper_new(rt), .drain = drain_new(rt), .volumes = volumes_new(rt)};
+    t->shared = (struct ending){.rt = rt,
+                                .reaper = reaper_new(rt),
+                                .drain = drain_new(rt),
+                                .volumes = volumes_new(rt),
+                                .pace = pace_new(rt)};
     t->claims = claim_termination_new(&t->shared);
     t->nodes = node_termination_new(&t->shared);
     return t;
@@ -44,6 +48,7 @@ void termination_free(struct termination *t)
     }
     node_termination_free(t->nodes);
     claim_termination_free(t->claims);
+    pace_free(t->shared.pace);
     volumes_free(t->shared.volumes);
     drain_free(t->shared.drain);
     reaper_free(t->shared.reaper);

@@ -12,6 +12,7 @@
  *   claim       is deleted too
  *   gone        not Ready and its instance proven gone: finalizer removed at once
  *   taint       karpenter.sh/disrupted:NoSchedule and the load balancers' exclusion label
+ *   turn        those whose NodePool was deleted wait for it (pace.h)
  *   drain       drain.h; then at least 5 s must have passed since the taint was first seen, within
  *               which kube-scheduler may still bind something
  *   volumes     attachments are waited for
@@ -30,6 +31,7 @@
 
 struct drain;
 struct nodeclaim;
+struct pace;
 struct queue;
 struct reaper;
 struct termination;
@@ -45,6 +47,7 @@ struct ending {
     struct reaper *reaper;
     struct drain *drain;
     struct volumes *volumes;
+    struct pace *pace;
 };
 
 struct claim_termination;

@@ -4,10 +4,14 @@
 #include "agent/claim/claim.h"
 #include "agent/claim/reghealth.h"
 #include "agent/cloud/cloud.h"
+#include "agent/leave/command.h"
+#include "agent/leave/holds.h"
 #include "agent/store/store.h"
 #include "common/base/alloc.h"
 #include "common/base/map.h"
 #include "common/base/str.h"
+
+#define SCRATCH_MAX ((size_t)16 << 20)
 
 /* A claim that this process created and that is not launched yet. */
 struct planned {
@@ -128,41 +132,62 @@ static bool too_dear(const struct brake *b, const struct order *o)
 /* ---- limits ------------------------------------------------------------------------------------
  */
 
-static const struct resources *claim_capacity(const struct brake *b, const char *name,
-                                              const struct nodeclaim *nc)
+static const struct resources *capacity(void *ctx, const char *name)
 {
+    const struct brake *b = ctx;
     const struct planned *p = map_get(b->planned, name);
-    const struct node *n = store_node_by_provider_id(b->rt->store, nc->provider_id, NULL);
-    if (p) {
-        return &p->capacity;
+    const struct nodeclaim *nc = store_claim(b->rt->store, name);
+    const struct node *n =
+        nc ? store_node_by_provider_id(b->rt->store, nc->provider_id, NULL) : NULL;
+    if (p || !nc) {
+        return p ? &p->capacity : NULL;
     }
     return n && claim_is(nc, "Initialized") ? &n->capacity : &nc->capacity;
 }
 
-static bool over_limits(const struct brake *b, const struct nodepool *np, const struct order *o)
+static bool exceeds(const struct nodepool *np, const int64_t sum[RES_FIXED], int64_t nodes)
 {
-    struct resources sum = o->capacity;
-    int64_t nodes = 1;
-    for (MAP_EACH(store_all(b->rt->store, STORE_CLAIM), e)) {
-        const struct nodeclaim *nc = map_value(e);
-        if (!str_eq(nc->pool, np->m.name) || nc->m.deleted_ns) {
-            continue;
-        }
-        const struct resources *c = claim_capacity(b, map_key(e), nc);
-        nodes++;
-        for (int r = 0; r < RES_FIXED; r++) {
-            sum.v[r] += c->v[r];
-        }
-    }
-    if (np->limit_nodes >= 0 && nodes > np->limit_nodes) {
-        return true;
-    }
     for (int r = 0; r < RES_FIXED; r++) {
-        if (np->limits.v[r] >= 0 && sum.v[r] > np->limits.v[r]) {
+        if (np->limits.v[r] >= 0 && sum[r] > np->limits.v[r]) {
             return true;
         }
     }
-    return false;
+    return np->limit_nodes >= 0 && nodes > np->limit_nodes;
+}
+
+/* With o, unless it is NULL. */
+static bool over_limits(struct brake *b, const struct nodepool *np, const struct order *o)
+{
+    int64_t sum[RES_FIXED] = {0}, nodes = 0;
+    struct arena a;
+    if (!np->has_limits) {
+        return false;
+    }
+    for (MAP_EACH(store_all(b->rt->store, STORE_CLAIM), e)) {
+        const struct nodeclaim *nc = map_value(e);
+        const struct resources *c = capacity(b, map_key(e));
+        if (!c || !str_eq(nc->pool, np->m.name) || nc->m.deleted_ns) {
+            continue;
+        }
+        nodes++;
+        for (int r = 0; r < RES_FIXED; r++) {
+            sum[r] += c->v[r];
+        }
+    }
+    arena_init(&a, 0, SCRATCH_MAX);
+    struct command_overlap twice =
+        commands_overlap(b->rt->commands, np->m.name, o, capacity, b, &a);
+    for (int r = 0; r < RES_FIXED; r++) {
+        sum[r] += (o ? o->capacity.v[r] : 0) - twice.capacity.v[r];
+    }
+    arena_done(&a);
+    return exceeds(np, sum, nodes + (o != NULL) - twice.nodes);
+}
+
+bool brake_over_limits(struct brake *b, const char *pool)
+{
+    const struct nodepool *np = store_pool(b->rt->store, pool);
+    return np && over_limits(b, np, NULL);
 }
 
 const char *brake_refuses(struct brake *b, const struct order *o)
@@ -171,11 +196,15 @@ const char *brake_refuses(struct brake *b, const struct order *o)
     if (!np || np->m.deleted_ns || np->problem || np->unknown_field) {
         return "the NodePool changed since the decision";
     }
-    if (np->has_limits && over_limits(b, np, o)) {
+    if (over_limits(b, np, o)) {
         return "the NodePool's limits leave no room any more";
     }
     if (reghealth_launches_left(b->rt->reghealth, np) == 0) {
         return "the NodePool's launches do not register, so the next one waits";
+    }
+    const char *by = hold_launches(b->rt, o->pool);
+    if (by) {
+        return by;
     }
     const char *held = NULL;
     if (brake_launches_left(b) == 0) {

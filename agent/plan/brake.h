@@ -5,8 +5,10 @@
  *  - --max-cost-per-hour: no launch lifts the managed fleet's price above it. A running node counts
  *    with its offering's price, a claim on its way with its cheapest offering's.
  *  - The pool's limits, read again from the newest pool and the newest store (Karpenter re-reads
- *    them too): a claim on its way counts with the largest capacity of its types.
+ *    them too): a claim on its way counts with the largest capacity of its types, and what replaces
+ *    another together with it as command.h says.
  *  - A pool whose nodes do not join launches one at a time (reghealth.h).
+ *  - A Hold with scope All (leave/holds.h) that came since the decision.
  * A brake that holds sets karp_attention{code="LaunchBrake"}; the pods are tried again later.
  */
 #ifndef KARP_AGENT_BRAKE_H
@@ -24,6 +26,8 @@ void brake_free(struct brake *b);
 int64_t brake_launches_left(struct brake *b);
 /* NULL: go ahead. Else why not, for the log. */
 const char *brake_refuses(struct brake *b, const struct order *o);
+/* The pool's claims exceed its limits as they are. */
+bool brake_over_limits(struct brake *b, const char *pool);
 /* The claim is being created: takes from the bucket. */
 void brake_take(struct brake *b);
 /* It was created under this name: counts until it is launched or gone. */

@@ -140,6 +140,11 @@ int64_t creator_launches_left(struct creator *c)
     return brake_launches_left(c->brake);
 }
 
+bool creator_over_limits(struct creator *c, const char *pool)
+{
+    return brake_over_limits(c->brake, pool);
+}
+
 struct creator *creator_new(struct runtime *rt)
 {
     struct creator *c = NEW(struct creator);

@@ -31,5 +31,7 @@ void creator_send(struct creator *c, struct order *o, const char *reason, creato
                   void *arg);
 /* Launches that the brake has left now; -1 = any number. */
 int64_t creator_launches_left(struct creator *c);
+/* The pool's claims exceed its limits. */
+bool creator_over_limits(struct creator *c, const char *pool);
 
 #endif

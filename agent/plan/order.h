@@ -14,6 +14,7 @@
 
 #include <jansson.h>
 
+#define ORDER_COMMAND 16
 #define ORDER_LOG_NAMES 5 /* pods and types named in log lines */
 
 struct order_pod {
@@ -24,6 +25,7 @@ struct order_pod {
 struct order {
     json_t *body;
     char *pool;
+    char command[ORDER_COMMAND + 1]; /* whose replacement it is (leave/command.h), "" = nobody's */
     bool min_values_relaxed;
     struct order_pod *pods;
     uint32_t n_pods;

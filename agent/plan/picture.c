@@ -5,16 +5,19 @@
 #include "agent/store/intents.h"
 #include "agent/store/store.h"
 #include "common/base/map.h"
+#include "common/base/str.h"
 #include "common/kube/decode.h"
 #include "ineffective.h"
 #include "poolgate.h"
 
-/* Pods of the claims that are assumed to leave. */
+/* Pods of the claims that are assumed to leave. Among their equals they come first: they run, and
+ * where a limit is short the room is theirs. */
 static void add_leaving(struct runtime *rt, struct arena *a, const struct picture_in *in,
                         struct snapshot_in *si)
 {
     const struct pod **pods = NULL;
-    uint32_t n = 0, cap = 0;
+    const char **first = NULL;
+    uint32_t n = 0, cap = 0, n_first = 0, cap_first = 0;
     for (uint32_t i = 0; i < si->n_pods; i++) {
         ARENA_GROW(a, pods, n, cap);
         pods[n++] = si->pods[i];
@@ -26,10 +29,18 @@ static void add_leaving(struct runtime *rt, struct arena *a, const struct pictur
         const struct map *on =
             node && !store_leaving(rt->store, node) ? store_pods_on(rt->store, node->m.name) : NULL;
         for (const struct map_entry *e = on ? map_first(on) : NULL; e; e = map_next(e)) {
+            const struct pod *p = map_value(e);
             ARENA_GROW(a, pods, n, cap);
-            pods[n++] = map_value(e);
+            pods[n++] = p;
+            ARENA_GROW(a, first, n_first, cap_first);
+            first[n_first++] = p->m.uid;
         }
     }
+    if (n_first > 1) {
+        qsort(first, n_first, sizeof(*first), str_qsort_cmp);
+    }
+    si->first = first;
+    si->n_first = n_first;
     si->pods = pods;
     si->n_pods = n;
     si->leaving = in->leaving;
@@ -67,22 +78,41 @@ static void take_planned_room(struct runtime *rt, struct arena *a, struct snapsh
     }
 }
 
+static const struct resources *capacity(void *ctx, const char *claim)
+{
+    const struct snapshot_node *n = snapshot_find(ctx, claim);
+    return n ? &n->capacity : NULL;
+}
+
+/* What is replaced and what replaces it count once against limits. */
+static void give_back_overlap(struct runtime *rt, struct arena *a, struct snapshot *s)
+{
+    for (uint32_t i = 0; i < s->n_pools; i++) {
+        struct snapshot_pool *p = (struct snapshot_pool *)(uintptr_t)&s->pools[i];
+        struct command_overlap twice =
+            commands_overlap(rt->commands, p->np->m.name, NULL, capacity, s, a);
+        p->in_use = resources_add(a, &p->in_use, &twice.capacity, -1);
+        p->nodes_in_use -= twice.nodes;
+    }
+}
+
 void picture_build(struct runtime *rt, struct arena *a, const struct picture_in *in,
                    struct snapshot *ret)
 {
     struct snapshot_in si;
     store_snapshot_in(rt->store, a, &si);
+    si.first = in->first;
+    si.n_first = in->n_first;
     if (in->n_leaving > 0) {
         add_leaving(rt, a, in, &si);
     }
     leave_out_planned(rt, a, &si);
     si.planned = intents_all(rt->intents, a, &si.n_planned);
-    si.first = in->first;
-    si.n_first = in->n_first;
     ineffective_put(rt->ineffective, a, &si);
     poolgate_pools(rt, a, in->launches_left, &si);
     snapshot_build(a, &si, ret);
     take_planned_room(rt, a, ret);
+    give_back_overlap(rt, a, ret);
 }
 
 void picture_options(struct runtime *rt, struct arena *a, struct sched_options *ret)

@@ -4,7 +4,8 @@
  * store_snapshot_in, the pools that are open (poolgate.h), and what is planned but not bound
  * (intents.h): pods that are planned, or that a command is about to plan, are left out; the room of
  * planned ones is taken off their targets, and no decision may put beside them what must not be
- * there. Launches that help nobody are named (ineffective.h). The store is frozen by the caller
+ * there; what a command replaces and what replaces it count once against limits (command.h).
+ * Launches that help nobody are named (ineffective.h). The store is frozen by the caller
  * from before until what the snapshot borrows is done with.
  */
 #ifndef KARP_AGENT_PICTURE_H

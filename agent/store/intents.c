@@ -216,6 +216,19 @@ bool intents_planned(struct intents *it, const struct pod *p)
     return true;
 }
 
+enum intents_place intents_place(struct intents *it, const struct pod *p)
+{
+    char key[1024];
+    snprintf(key, sizeof(key), "%s/%s", p->m.ns, p->m.name);
+    const struct intent *in = intents_planned(it, p) ? map_get(it->pods, key) : NULL;
+    const struct node *n;
+    bool ready = false;
+    if (!in || !target_there(it, in->target, &ready, &n)) {
+        return INTENTS_NOWHERE;
+    }
+    return ready ? INTENTS_READY : INTENTS_COMING;
+}
+
 uint32_t intents_expected(struct intents *it, const char *target)
 {
     struct target *t = target_alive(it, target);

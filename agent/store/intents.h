@@ -28,6 +28,10 @@ void intents_free(struct intents *it);
 void intents_put(struct intents *it, const char *target, const char *pod_key, const char *pod_uid);
 /* The pod has a living intent; drops one that has ended. */
 bool intents_planned(struct intents *it, const struct pod *p);
+/* Where a pod that is to be placed has its place: nowhere yet, on a target that is still coming up,
+ * or on one that can take it. */
+enum intents_place { INTENTS_NOWHERE, INTENTS_COMING, INTENTS_READY };
+enum intents_place intents_place(struct intents *it, const struct pod *p);
 /* Pods that are still expected on the target (claim or node name). */
 uint32_t intents_expected(struct intents *it, const char *target);
 /* Their requests in sum, in a. */

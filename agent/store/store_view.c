@@ -1,5 +1,6 @@
 /* store_view.c - nominations, and the store as a decision sees it; see store.h. */
 #include "agent/leave/notice.h"
+#include "agent/leave/pace.h"
 #include "common/base/alloc.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
@@ -71,13 +72,10 @@ bool store_leaving(const struct store *s, const struct node *n)
     return false;
 }
 
-/* The machine goes within minutes, whatever its pods do: it is taken away, or its time is nearly
- * up. */
-static bool ends_soon(const struct store *s, const struct node *n)
+bool store_ends_soon(const struct store *s, const struct nodeclaim *nc)
 {
-    const struct nodeclaim *nc = store_claim_by_provider_id(s, n->provider_id);
-    const struct condition *c = nc ? condition_find(&nc->conditions, "DisruptionReason") : NULL;
-    const char *text = nc ? kvs_get(&nc->m.annotations, ANN_TERMINATION_TIME) : NULL;
+    const struct condition *c = condition_find(&nc->conditions, "DisruptionReason");
+    const char *text = kvs_get(&nc->m.annotations, ANN_TERMINATION_TIME);
     int64_t end_ns;
     if (c && c->status == STATUS_TRUE && notice_mark_ends_soon(c->reason)) {
         return true;
@@ -91,9 +89,13 @@ bool store_must_move(const struct store *s, const struct pod *p, const struct no
     if (!pod_reschedulable(p) || !store_leaving(s, n)) {
         return false;
     }
+    const struct nodeclaim *nc = store_claim_by_provider_id(s, n->provider_id);
+    if (nc && pace_waits(s->rt, nc)) {
+        return false;
+    }
     bool stays = pod_active(p) &&
                  (pod_do_not_disrupt(p, clock_wall(s->rt->clock)) || store_held_for_ever(s, p));
-    return !stays || ends_soon(s, n);
+    return !stays || (nc && store_ends_soon(s, nc));
 }
 
 /* The objects of a map as an array. */

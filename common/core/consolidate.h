@@ -52,12 +52,6 @@
 #include "drift.h"
 #include "sched.h"
 
-/* "10%" of the price of what leaves (permyriad), or an amount. The greater is asked for. */
-struct min_saving {
-    uint32_t permyriad;
-    int64_t pusd_h;
-};
-
 /* "10%", "0.02". False if it is neither. */
 bool consolidate_parse_saving(const char *text, struct min_saving *ret);
 

@@ -92,6 +92,7 @@ struct pool_rules {
     bool min_saving_unreadable, return_to_weight;
     int64_t cost, raw; /* of all its nodes */
     int64_t ever;      /* nodes that budgets ever allow at once */
+    uint64_t *plain;   /* types that are not exotic (catalog.h) */
     struct plan_budget budgets[3];
 };
 

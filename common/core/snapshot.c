@@ -356,7 +356,8 @@ static void join(struct builder *b, struct snapshot_node *n)
 
 static void count_in_pool(struct builder *b, const struct snapshot_node *n)
 {
-    if (n->pool == NULL || (n->leaving && is_going(n->node, n->claim))) {
+    if (n->pool == NULL ||
+        (n->leaving && (is_going(n->node, n->claim) || is_assumed(b->in, n->claim)))) {
         return;
     }
     struct snapshot_pool *p = &b->pools[n->pool - b->pools];

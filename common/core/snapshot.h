@@ -123,8 +123,8 @@ struct snapshot_pool {
     enum reason_code closed;
     const char *closed_text;
     int64_t max_new_nodes;
-    struct resources
-        in_use; /* capacity of the pool's nodes and claims that are not being deleted */
+    struct resources in_use; /* capacity of the pool's nodes and claims that are not being deleted
+                              * (or assumed to leave) */
     int64_t nodes_in_use;
 };
 

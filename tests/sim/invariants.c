@@ -7,8 +7,10 @@
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
 #include "guest.h"
+#include "held.h"
 #include "historylook.h"
 #include "kube/podspec.h"
+#include "limits.h"
 #include "run.h"
 #include "starved.h"
 
@@ -17,15 +19,15 @@
 #define TAG_CLAIM_UID "karp.dev/nodeclaim-uid"
 #define TAG_CLUSTER_UID "karp.dev/cluster-uid"
 #define DO_NOT_DISRUPT "karpenter.sh/do-not-disrupt"
-#define DISRUPTED "karpenter.sh/disrupted"
-#define POOL "karpenter.sh/nodepool"
 #define DEADLINE "karpenter.sh/nodeclaim-termination-timestamp"
 
 struct sim_watchdog {
     struct sim_run *run;
-    struct map *said;    /* "Kind object" once noted */
-    struct map *aging;   /* "Kind object" → since (int64_t *) */
-    struct map *foreign; /* instances of others that were seen alive */
+    struct map *said;      /* "Kind object" once noted */
+    struct map *aging;     /* "Kind object" → since (int64_t *) */
+    struct map *unwritten; /* UIDs of claims that went without an entry in the history */
+    struct map *foreign;   /* instances of others that were seen alive */
+    struct sim_held *held;
     char *cluster_uid;
     bool claims_changed;
     size_t n_instances;
@@ -57,34 +59,19 @@ static bool is_agent(const char *who)
     return str_starts(who, AGENT_PREFIX);
 }
 
-static const char *text_in(const json_t *map, const char *key)
-{
-    return json_string_value(json_object_get(map, key));
-}
-
-static const char *label(const json_t *o, const char *key)
-{
-    return text_in(jsonx_obj(o, "metadata.labels"), key);
-}
-
-static bool is_going(const json_t *o)
-{
-    return jsonx_str(o, "metadata.deletionTimestamp") != NULL;
-}
-
 /* ---- at a deletion by the agent's own decision
  * ------------------------------------------------------- */
 
 static bool says_no(const json_t *o)
 {
-    return str_eq(text_in(jsonx_obj(o, "metadata.annotations"), DO_NOT_DISRUPT), "true");
+    return str_eq(look_text(jsonx_obj(o, "metadata.annotations"), DO_NOT_DISRUPT), "true");
 }
 
 /* The pod is neither gone nor going. */
 static bool stays(const json_t *pod)
 {
     const char *phase = jsonx_str_or(pod, "status.phase", "");
-    return !str_eq(phase, "Succeeded") && !str_eq(phase, "Failed") && !is_going(pod);
+    return !str_eq(phase, "Succeeded") && !str_eq(phase, "Failed") && !look_going(pod);
 }
 
 static bool keeps_node(const json_t *pod)
@@ -178,17 +165,17 @@ static int64_t budget_allows(const json_t *budget, int64_t n, const char *why)
 
 static void check_budget(struct sim_watchdog *w, const json_t *claim)
 {
-    const char *pool = label(claim, POOL);
+    const char *pool = look_label(claim, POOL_LABEL);
     const json_t *np = pool ? sim_api_get(api_of(w), SIM_NODEPOOL, NULL, pool) : NULL, *budget;
     int64_t all = 0, leaving = 0, least = INT64_MAX;
     size_t i;
     for (i = 0; np && i < sim_api_count(api_of(w), SIM_NODECLAIM); i++) {
         const json_t *c = sim_api_at(api_of(w), SIM_NODECLAIM, i);
         /* As Karpenter: what is only a name any more does not count. */
-        if (str_eq(label(c, POOL), pool) &&
+        if (str_eq(look_label(c, POOL_LABEL), pool) &&
             !str_eq(sim_cond_status(c, "InstanceTerminating"), "True")) {
             all++;
-            leaving += is_going(c) && voluntary(c);
+            leaving += look_going(c) && voluntary(c);
         }
     }
     json_array_foreach (jsonx_arr(np, "spec.disruption.budgets"), i, budget) {
@@ -208,11 +195,11 @@ static int64_t replacements(const struct sim_watchdog *w, const char *id, int64_
     int64_t n = 0;
     for (size_t i = 0; i < sim_api_count(api_of(w), SIM_NODECLAIM); i++) {
         const json_t *c = sim_api_at(api_of(w), SIM_NODECLAIM, i);
-        const char *text = text_in(jsonx_obj(c, "metadata.annotations"), "karp.dev/replaces");
+        const char *text = look_text(jsonx_obj(c, "metadata.annotations"), "karp.dev/replaces");
         AUTO_JSON json_t *o = text ? jsonx_parse(text, strlen(text), "replaces", NULL) : NULL;
         if (o && str_eq(jsonx_str(o, "command"), id)) {
             *ret_of = jsonx_int(o, "of", 0);
-            n += str_eq(sim_cond_status(c, "Initialized"), "True") && !is_going(c);
+            n += str_eq(sim_cond_status(c, "Initialized"), "True") && !look_going(c);
         }
     }
     return n;
@@ -238,6 +225,23 @@ static void check_replaced(struct sim_watchdog *w, const json_t *claim)
     }
 }
 
+/* Watches heal within that time. */
+static bool weather_is_settled(const struct sim_watchdog *w)
+{
+    int64_t since_ns = faults_calm_since_ns(w->run->faults);
+    return !faults_storm(w->run->faults) &&
+           (since_ns < 0 || vclock_now(&w->run->world->clock) - since_ns > INVARIANT_SETTLED_NS);
+}
+
+static void check_held(struct sim_watchdog *w, const struct sim_change *c, bool removal)
+{
+    const char *by = weather_is_settled(w) ? held_against(w->held, c, removal) : NULL;
+    if (by) {
+        violation(w, "Hold", jsonx_str_or(c->after ? c->after : c->before, "metadata.name", ""),
+                  by);
+    }
+}
+
 /* False only if the cloud knows it and it is down. */
 static bool instance_lives(const struct sim_watchdog *w, const json_t *claim)
 {
@@ -251,12 +255,13 @@ static bool instance_lives(const struct sim_watchdog *w, const json_t *claim)
     return true;
 }
 
-static void check_removal(struct sim_watchdog *w, const json_t *claim)
+static void check_removal(struct sim_watchdog *w, const struct sim_change *change)
 {
+    const json_t *claim = change->before;
     const char *node = jsonx_str(claim, "status.nodeName");
     const json_t *o = node ? sim_api_get(api_of(w), SIM_NODE, NULL, node) : NULL;
     /* What is gone or going already is no decision of the agent's. */
-    if (!voluntary(claim) || (o && is_going(o)) || !instance_lives(w, claim)) {
+    if (!voluntary(claim) || (o && look_going(o)) || !instance_lives(w, claim)) {
         return;
     }
     if (says_no(claim) || says_no(o)) {
@@ -267,6 +272,7 @@ static void check_removal(struct sim_watchdog *w, const json_t *claim)
     }
     check_budget(w, claim);
     check_replaced(w, claim);
+    check_held(w, change, true);
 }
 
 /* ---- at an eviction
@@ -331,20 +337,13 @@ static bool time_is_up(const struct sim_watchdog *w, const json_t *pod)
     int64_t grace_ns = jsonx_int(pod, "spec.terminationGracePeriodSeconds", 30) * NS_PER_S, at_ns;
     for (size_t i = 0; i < sim_api_count(api_of(w), SIM_NODECLAIM); i++) {
         const json_t *c = sim_api_at(api_of(w), SIM_NODECLAIM, i);
-        const char *at = text_in(jsonx_obj(c, "metadata.annotations"), DEADLINE);
-        if (at && is_going(c) && str_eq(jsonx_str(c, "status.nodeName"), sim_pod_node(pod)) &&
+        const char *at = look_text(jsonx_obj(c, "metadata.annotations"), DEADLINE);
+        if (at && look_going(c) && str_eq(jsonx_str(c, "status.nodeName"), sim_pod_node(pod)) &&
             timefmt_parse_rfc3339(at, &at_ns)) {
             return vclock_wall(&w->run->world->clock) >= at_ns - grace_ns;
         }
     }
     return false;
-}
-
-static bool weather_is_settled(const struct sim_watchdog *w)
-{
-    int64_t since_ns = faults_calm_since_ns(w->run->faults);
-    return !faults_storm(w->run->faults) &&
-           (since_ns < 0 || vclock_now(&w->run->world->clock) - since_ns > INVARIANT_SETTLED_NS);
 }
 
 /* before = the pod as it was. */
@@ -364,51 +363,29 @@ static void check_eviction(struct sim_watchdog *w, const json_t *pod)
     }
 }
 
-/* ---- at a claim's capacity
- * -------------------------------------------------------------------------- */
-
-static int64_t capacity_milli(const json_t *claim, const char *res)
-{
-    const char *have = text_in(jsonx_obj(claim, "status.capacity"), res);
-    int64_t v;
-    return str_eq(res, "nodes") ? 1000 : have && quantity_parse_milli(have, &v) ? v : 0;
-}
-
-static void check_limits(struct sim_watchdog *w, const struct sim_change *c)
-{
-    const char *pool = label(c->after, POOL), *res;
-    const json_t *np = pool ? sim_api_get(api_of(w), SIM_NODEPOOL, NULL, pool) : NULL;
-    json_t *limit;
-    json_object_foreach (jsonx_obj(np, "spec.limits"), res, limit) {
-        int64_t max, sum = 0;
-        int64_t was = c->before ? capacity_milli(c->before, res) : 0;
-        if (capacity_milli(c->after, res) <= was) {
-            continue;
-        }
-        for (size_t i = 0; i < sim_api_count(api_of(w), SIM_NODECLAIM); i++) {
-            const json_t *claim = sim_api_at(api_of(w), SIM_NODECLAIM, i);
-            sum += str_eq(label(claim, POOL), pool) && !is_going(claim) ? capacity_milli(claim, res)
-                                                                        : 0;
-        }
-        char *text AUTO_FREE =
-            json_is_string(limit) ? xstrdup(json_string_value(limit)) : jsonx_dump(limit);
-        if (quantity_parse_milli(text, &max) && sum > max) {
-            violation(w, "Limit", pool, res);
-        }
-    }
-}
-
-/* Two are never right; where the API server fails the agent does not wait for ever to write one. */
+/* Two are never right. Where it cannot be written now it may be later. */
 static void check_history(struct sim_watchdog *w, const json_t *claim)
 {
-    size_t n = historylook_of(api_of(w), jsonx_str_or(claim, "metadata.uid", ""));
+    const char *uid = jsonx_str_or(claim, "metadata.uid", "");
+    const char *name = jsonx_str_or(claim, "metadata.name", "");
     bool ours = str_eq(jsonx_str(claim, "spec.nodeClassRef.group"), "karpenter.k8s.aws");
-    if (!ours || !jsonx_str(claim, "status.providerID") || (n == 0 && !weather_is_settled(w))) {
+    size_t n = historylook_of(api_of(w), uid);
+    if (!ours || !jsonx_str(claim, "status.providerID")) {
         return;
     }
-    if (n != 1) {
-        violation(w, "History", jsonx_str_or(claim, "metadata.name", ""),
-                  n ? "has more than one entry" : "is gone without an entry");
+    if (n > 1) {
+        violation(w, "History", name, "has more than one entry");
+    } else if (n == 0 && weather_is_settled(w)) {
+        map_put(w->unwritten, uid, w, NULL);
+    }
+}
+
+static void check_unwritten(struct sim_watchdog *w)
+{
+    for (MAP_EACH(w->unwritten, e)) {
+        if (historylook_of(api_of(w), map_key(e)) != 1) {
+            violation(w, "History", map_key(e), "is gone without an entry");
+        }
     }
 }
 
@@ -416,17 +393,23 @@ static void on_change(void *ctx, const struct sim_change *c)
 {
     struct sim_watchdog *w = ctx;
     bool goes =
-        (c->type == KUBE_DELETED || is_going(c->after)) && c->before && !is_going(c->before);
+        (c->type == KUBE_DELETED || look_going(c->after)) && c->before && !look_going(c->before);
     if (c->kind == SIM_NODECLAIM) {
         w->claims_changed = true;
-        if (c->type == KUBE_DELETED && is_agent(c->who) && is_going(c->before)) {
+        if (c->type == KUBE_DELETED && is_agent(c->who) && look_going(c->before)) {
             check_history(w, c->before);
         }
         if (goes && is_agent(c->who)) {
-            check_removal(w, c->before);
+            check_removal(w, c);
         } else if (c->type != KUBE_DELETED && is_agent(c->who)) {
-            check_limits(w, c);
+            const char *res = limits_broken(api_of(w), c);
+            if (res) {
+                violation(w, "Limit", look_label(c->after, POOL_LABEL), res);
+            }
+            check_held(w, c, false);
         }
+    } else if (c->kind == SIM_HOLD) {
+        held_change(w->held, c);
     } else if (c->kind == SIM_POD && goes && is_agent(c->who)) {
         check_eviction(w, c->before);
     }
@@ -521,8 +504,8 @@ static void check_instances(struct sim_watchdog *w)
     struct map *by_claim = map_new(WATCHDOG_MAX);
     for (size_t i = 0; i < simec2_n_instances(w->run->ec2); i++) {
         const struct simec2_instance *inst = simec2_instance_at(w->run->ec2, i);
-        const char *uid = text_in(inst->tags, TAG_CLAIM_UID);
-        const char *cluster = text_in(inst->tags, TAG_CLUSTER_UID);
+        const char *uid = look_text(inst->tags, TAG_CLAIM_UID);
+        const char *cluster = look_text(inst->tags, TAG_CLUSTER_UID);
         bool alive = inst->state == SIMEC2_PENDING || inst->state == SIMEC2_RUNNING;
         bool ours = str_eq(cluster, w->cluster_uid);
         if (cluster && !ours) {
@@ -538,18 +521,6 @@ static void check_instances(struct sim_watchdog *w)
         }
     }
     map_free(by_claim);
-}
-
-static bool is_disrupted(const json_t *node)
-{
-    size_t i;
-    json_t *t;
-    json_array_foreach (jsonx_arr(node, "spec.taints"), i, t) {
-        if (str_eq(jsonx_str(t, "key"), DISRUPTED)) {
-            return true;
-        }
-    }
-    return false;
 }
 
 /* NULL if there is none. */
@@ -577,7 +548,7 @@ static bool claim_goes(const struct sim_watchdog *w, const char *provider_id)
     if (*id) {
         replacements(w, id, &of);
     }
-    return claim && (is_going(claim) || of > 0);
+    return claim && (look_going(claim) || of > 0);
 }
 
 /* Somebody holds the Lease, so that he may act. */
@@ -601,8 +572,8 @@ static void check_notices(struct sim_watchdog *w)
         const char *id = inst->provider_id;
         const json_t *claim = find_by(w, SIM_NODECLAIM, "status.providerID", id);
         const json_t *node = find_by(w, SIM_NODE, "spec.providerID", id);
-        bool begun = !claim || (is_going(claim) && !node) ||
-                     (is_going(claim) && is_going(node) && is_disrupted(node));
+        bool begun = !claim || (look_going(claim) && !node) ||
+                     (look_going(claim) && look_going(node) && look_disrupted(node));
         bool bad = inst->state == SIMEC2_RUNNING && !begun && somebody_leads(w);
         if (too_old(w, "Notice", inst->id, bad, INVARIANT_NOTICE_NS)) {
             violation(w, "Notice", inst->id, "is taken back, and its node is not drained");
@@ -615,7 +586,7 @@ static void check_taints(struct sim_watchdog *w)
     for (size_t i = 0; i < sim_api_count(api_of(w), SIM_NODE); i++) {
         const json_t *node = sim_api_at(api_of(w), SIM_NODE, i);
         const char *name = jsonx_str_or(node, "metadata.name", "");
-        bool bad = is_disrupted(node) && !is_going(node) &&
+        bool bad = look_disrupted(node) && !look_going(node) &&
                    !claim_goes(w, jsonx_str_or(node, "spec.providerID", "?"));
         if (too_old(w, "Taint", name, bad, INVARIANT_TAINT_NS)) {
             violation(w, "Taint", name, "is disrupted and does not go");
@@ -705,6 +676,7 @@ void watchdog_end(struct sim_watchdog *w)
     static const char *const any[] = {NULL};
     int64_t calm_ns = faults_calm_since_ns(w->run->faults);
     size_t nodes = sim_api_count(api_of(w), SIM_NODE);
+    check_unwritten(w);
     bool settled =
         !nobody_works(w) && vclock_now(&w->run->world->clock) - calm_ns >= INVARIANT_SETTLED_NS;
     for (int i = 0; settled && i < w->run->n_guests; i++) {
@@ -728,6 +700,8 @@ struct sim_watchdog *watchdog_new(struct sim_run *r)
     w->said = map_new(WATCHDOG_MAX);
     w->aging = map_new(WATCHDOG_MAX);
     w->foreign = map_new(WATCHDOG_MAX);
+    w->held = held_new(r->world);
+    w->unwritten = map_new(WATCHDOG_MAX);
     const json_t *ns = sim_api_get(r->world->api, SIM_NAMESPACE, "", "kube-system");
     w->cluster_uid = xstrdup(jsonx_str_or(ns, "metadata.uid", ""));
     sim_api_subscribe(r->world->api, on_change, w);
@@ -745,6 +719,8 @@ void watchdog_free(struct sim_watchdog *w)
     }
     map_free(w->aging);
     map_free(w->foreign);
+    held_free(w->held);
+    map_free(w->unwritten);
     map_free(w->said);
     free(w->cluster_uid);
     free(w);

@@ -324,7 +324,7 @@ static const struct leave_row {
     {"terminating", leave_terminating, true, 0},
     {"disruption reason", leave_reason, true, 4000},
     {"taint", leave_taint, true, 4000},
-    {"assumed", leave_assumed, true, 4000},
+    {"assumed", leave_assumed, true, 0},
     {"cordoned", leave_cordoned, false, 4000},
     {"node lost", leave_lost, false, 4000},
 };
