@@ -218,7 +218,7 @@ static void put_who(const struct consolidate_screen *x, struct buf *out)
             return;
         }
         buf_puts(out,
-                 "Who acts: karp-agent, which removes empty nodes by itself. To stop it:  kubectl "
+                 "Who acts: karp-agent, as far as nothing holds a step back. To stop it:  kubectl "
                  "karp pause\n");
         return;
     case CHARGE_NONE:

@@ -29,9 +29,9 @@ struct bench_input {
     const char *region;
     const char *pools[BENCH_FILES_MAX], *pods[BENCH_FILES_MAX];
     size_t n_pools, n_pods;
-    const char *cluster; /* consolidate: pools, claims, nodes and pods in one file */
-    const char *policy;  /* Respect, Ignore, Reasonable */
-    bool baseline;       /* schedule: as Karpenter would, and no more */
+    const char *cluster;      /* consolidate: pools, claims, nodes and pods in one file */
+    const char *policy;       /* Respect, Ignore, Reasonable */
+    enum placement placement; /* schedule */
     uint32_t repeat;
     const char *plan; /* where the plan of the last run goes, or NULL */
     bool rest;        /* the peer carries commands out until it rests */
@@ -62,6 +62,9 @@ typedef json_t *(*bench_fn)(const struct bench_input *in, struct err *reterr);
 json_t *bench_apart(bench_fn fn, const struct bench_input *in, struct err *reterr);
 /* The one JSON object that a program prints. argv ends with NULL. */
 json_t *bench_program(const char *const *argv, struct err *reterr);
+
+/* Processor time of the process. */
+double bench_cpu_ms(void);
 
 /* One decision on decoded input: all that `decide` does is on the clock. What it returns lies in
  * the arena, is reported of the last run and was the caller's only there; `report` adds to o and

@@ -116,7 +116,7 @@ static double now_ms(void)
     return clock_ms(CLOCK_MONOTONIC);
 }
 
-static double cpu_ms(void)
+double bench_cpu_ms(void)
 {
     return clock_ms(CLOCK_PROCESS_CPUTIME_ID);
 }
@@ -217,10 +217,10 @@ static json_t *run(const struct bench_input *in, const struct bench_world *b,
         t->rss = rss_begin();
     }
     arena_init(&mem, 1 << 20, SIZE_MAX);
-    double start = now_ms(), cpu = cpu_ms();
+    double start = now_ms(), cpu = bench_cpu_ms();
     void *decided = d->decide(&mem, in, b, &snap);
     t->ms[i] = now_ms() - start;
-    t->cpu[i] = cpu_ms() - cpu;
+    t->cpu[i] = bench_cpu_ms() - cpu;
     if (i + 1 == in->repeat) {
         t->rss = rss_peak() - t->rss;
         o = report_of(in, b, t);

@@ -6,18 +6,46 @@
 
 /* ---- one run --------------------------------------------------------------------------------- */
 
-static void *decide(struct arena *a, const struct bench_input *in, const struct bench_world *b,
-                    struct snapshot *snap)
+#define SLICE_UNITS 500 /* as the agent's (agent/plan/provisioner.h) */
+
+static struct sched_options options_of(const struct bench_input *in)
 {
     struct sched_options o;
     sched_options_default(&o);
     (void)bench_policy(in->policy, &o.preference); /* it was asked before */
-    o.placement = in->baseline ? PLACEMENT_BASELINE : PLACEMENT_COMPATIBLE;
+    o.placement = in->placement;
+    return o;
+}
+
+static void *decide(struct arena *a, const struct bench_input *in, const struct bench_world *b,
+                    struct snapshot *snap)
+{
+    struct sched_options o = options_of(in);
     bench_snapshot(a, b, snap);
     struct sched *s = sched_begin(a, snap, &o);
     while (!sched_step(s, UINT64_MAX)) {
     }
     return (void *)(uintptr_t)sched_result(s);
+}
+
+/* The longest that the agent's loop waits for a step of the decision, by processor time. */
+static double longest_slice_ms(const struct bench_world *b, const struct sched_options *o)
+{
+    struct arena mem;
+    struct snapshot snap;
+    double longest = 0;
+    bool done = false;
+    arena_init(&mem, 1 << 20, SIZE_MAX);
+    bench_snapshot(&mem, b, &snap);
+    struct sched *s = sched_begin(&mem, &snap, o);
+    while (!done) {
+        double start = bench_cpu_ms();
+        done = sched_step(s, SLICE_UNITS);
+        double took = bench_cpu_ms() - start;
+        longest = took > longest ? took : longest;
+    }
+    arena_done(&mem);
+    return longest;
 }
 
 static int64_t bound_of(struct arena *a, const struct snapshot *snap,
@@ -87,18 +115,21 @@ static int report(struct arena *a, const struct bench_input *in, const struct be
 {
     const struct sched_result *res = decided;
     double ms = bench_number(o, "milliseconds"), pods = bench_number(o, "pods");
+    struct sched_options options = options_of(in);
     json_object_set_new(o, "preferencePolicy", json_string(in->policy));
     json_object_set_new(o, "podsPerSecond", json_real(ms > 0 ? pods * 1e3 / ms : 0));
     bench_put_int(o, "claims", res->n_claims);
     bench_put_int(o, "unschedulable", res->n_refused);
     bench_put_int(o, "workUnits", (int64_t)res->work_units);
+    json_object_set_new(o, "placement", json_string(sched_placement_name(in->placement)));
     json_object_set_new(o, "baselinePricePerHour", bench_price(res->baseline_pusd_h));
+    json_object_set_new(o, "pricePerHour", bench_price(res->price_pusd_h));
     json_object_set_new(o, "lowerBoundPerHour", bench_price(bound_of(a, snap, res)));
-    if (!in->baseline) {
+    if (in->placement != PLACEMENT_BASELINE) {
         json_object_set_new(o, "tightPricePerHour", bench_price(res->tight_pusd_h));
-        json_object_set_new(o, "pricePerHour", bench_price(res->price_pusd_h));
         bench_put_int(o, "strandedPods", res->n_stranded);
     }
+    json_object_set_new(o, "longestSliceMilliseconds", json_real(longest_slice_ms(b, &options)));
     return in->plan ? write_plan(in->plan, &b->w, res, reterr) : 0;
 }
 
@@ -117,8 +148,7 @@ static json_t *measure(const struct bench_input *in, struct err *reterr)
 
 static void cell_above(const json_t *o, char *dst, size_t size)
 {
-    double over =
-        bench_number(o, "baselinePricePerHour") / bench_number(o, "lowerBoundPerHour") - 1;
+    double over = bench_number(o, "pricePerHour") / bench_number(o, "lowerBoundPerHour") - 1;
     bench_put(dst, size, "%.1f%%", over * 100);
 }
 
@@ -129,9 +159,13 @@ static const struct bench_column columns[] = {
     {.head = "UPSTREAM", .fmt = "%.0f", .path = "upstream.milliseconds"},
     {.head = "FASTER", .cell = bench_cell_faster},
     {.head = "BY-CPU", .cell = bench_cell_by_cpu},
+    {.head = "SLICE", .fmt = "%.1f", .path = "longestSliceMilliseconds"},
     {.head = "CLAIMS", .fmt = "%.0f", .path = "claims"},
     {.head = "UPSTREAM", .fmt = "%.0f", .path = "upstream.claims"},
-    {.head = "$/H", .fmt = "%.2f", .path = "baselinePricePerHour"},
+    {.head = "TIGHT-$/H", .fmt = "%.2f", .path = "tightPricePerHour"},
+    {.head = "STRANDED", .fmt = "%.0f", .path = "strandedPods"},
+    {.head = "$/H", .fmt = "%.2f", .path = "pricePerHour"},
+    {.head = "BASELINE", .fmt = "%.2f", .path = "baselinePricePerHour"},
     {.head = "UPSTREAM", .fmt = "%.2f", .path = "upstream.pricePerHour"},
     {.head = "BOUND", .fmt = "%.2f", .path = "lowerBoundPerHour"},
     {.head = "ABOVE", .cell = cell_above},
@@ -161,16 +195,24 @@ int bench_schedule(int argc, char **argv)
                             .n_columns = ARRAY_LEN(columns),
                             .peer_args = peer_args};
     struct bench_input *in = &s.how;
+    bool baseline = false;
+    const char *placement = sched_placement_name(PLACEMENT_COMPATIBLE);
     const struct bench_arg args[] = {
         {.name = "--nodepool", .kind = ARG_FILES, .to = in->pools, .n = &in->n_pools},
         {.name = "--pods", .kind = ARG_FILES, .to = in->pods, .n = &in->n_pods},
         {.name = "--preference-policy", .kind = ARG_TEXT, .to = &in->policy},
-        {.name = "--baseline", .kind = ARG_FLAG, .to = &in->baseline},
+        {.name = "--baseline", .kind = ARG_FLAG, .to = &baseline},
+        {.name = "--placement", .kind = ARG_TEXT, .to = &placement},
     };
     int rc = bench_options(&s, argc, argv, args, ARRAY_LEN(args));
     if (rc != 0) {
         return rc;
     }
+    if (!sched_parse_placement(placement, &in->placement)) {
+        fprintf(stderr, "karp-bench: --placement is Compatible or Cheapest\n");
+        return 2;
+    }
+    in->placement = baseline ? PLACEMENT_BASELINE : in->placement;
     if (!bench_policy(in->policy, &policy) || (in->n_pods > 0) != (in->n_pools > 0) ||
         (s.peer && (in->n_pods > 1 || in->n_pools > 1))) {
         fprintf(stderr, "karp-bench: schedule wants a policy there is, pools with pods, and for a "

@@ -259,6 +259,11 @@ static const struct plan_row price_rows[] = {
      "{type: c.xlarge, ct: spot, zone: zone-c, usd: -1}]\n"
      "fleet: [{name: n1}]\npods: [{node: n1, cpu: 3000}]",
      "replace n1 > c.xlarge spot", ""},
+    {"accelerators replace nothing where something plain will do",
+     ONE_TYPE("c.4xlarge,g.xlarge") "prices: [{type: g.xlarge, usd: 0.1}]\n"
+                                    "fleet: [{name: n1, type: c.4xlarge}]\n"
+                                    "pods: [{node: n1, cpu: 1500}]",
+     "", "n1 NotCheaper"},
     {"no zone is cheap",
      "pools: [{name: main, reqs: 'node.kubernetes.io/instance-type In c.xlarge'}]\n"
      "prices: [{type: c.xlarge, ct: spot, usd: 0.21}]\n"
