@@ -432,7 +432,6 @@ static void compare(struct consolidate *c)
     int64_t saving = saving_of(c);
     if (c->try == 0 || saving > c->best.saving) {
         c->best = (struct attempt){c->found, c->n_found, NULL, saving, c->same};
-        c->best.cands = arena_memdup(c->a, c->cands, c->n_cands * sizeof(*c->cands));
     }
 }
 
@@ -450,6 +449,9 @@ static void begin_picture(struct consolidate *c, uint32_t try)
 
 static void begin_again(struct consolidate *c)
 {
+    if (c->best.cands == NULL) {
+        c->best.cands = arena_memdup(c->a, c->cands, c->n_cands * sizeof(*c->cands));
+    }
     c->found = NULL;
     c->n_found = c->cap_found = 0;
     c->same = NULL;
@@ -464,7 +466,7 @@ static void begin_replay(struct consolidate *c)
 {
     c->found = c->best.found;
     c->n_found = c->best.n_found;
-    if (c->n_cands > 0) {
+    if (c->best.cands != NULL && c->n_cands > 0) {
         memcpy(c->cands, c->best.cands, c->n_cands * sizeof(*c->cands));
     }
     replay_begin(c);

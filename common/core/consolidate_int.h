@@ -117,7 +117,7 @@ enum phase {
 struct attempt {
     struct found *found;
     uint32_t n_found;
-    struct cand *cands; /* as they were at its end */
+    struct cand *cands; /* as they were at its end; NULL: they still are */
     int64_t saving;
     struct same_set *same; /* the last one first */
 };

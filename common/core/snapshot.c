@@ -16,8 +16,8 @@ struct builder {
     struct snapshot_pool *pools;
     struct snapshot_node *nodes;
     uint32_t n_nodes;
-    const struct node **by_provider; /* sorted, only those that have an id */
-    uint32_t n_by_provider;
+    uint32_t *by_provider; /* slots: 1 + place of the node with that id in the input */
+    uint32_t provider_slots;
     bool *joined;                      /* per node of the input: has a claim */
     const struct template **templates; /* per pool, made when first needed */
 };
@@ -50,13 +50,6 @@ static int cmp_node(const void *x, const void *y)
         return a->node != NULL ? -1 : 1;
     }
     return c;
-}
-
-static int cmp_provider(const void *x, const void *y)
-{
-    const struct node *a = *(const struct node *const *)x, *b = *(const struct node *const *)y;
-    int c = str_cmp(a->provider_id, b->provider_id);
-    return c != 0 ? c : str_cmp(a->m.name, b->m.name);
 }
 
 static int cmp_claim(const void *x, const void *y)
@@ -374,77 +367,68 @@ static void count_in_pool(struct builder *b, const struct snapshot_node *n)
 
 /* ---- all nodes ------------------------------------------------------------------------------- */
 
+/* The slot of a text in a table of 1 + places; of items, what text they go by. */
+typedef const char *text_fn(const void *items, uint32_t i);
+
+static uint32_t *slot_of(uint32_t *slots, uint32_t n_slots, text_fn *text, const void *items,
+                         const char *key)
+{
+    uint32_t i = (uint32_t)hash_fnv1a(key, strlen(key)) & (n_slots - 1);
+    while (slots[i] != 0 && !str_eq(text(items, slots[i] - 1), key)) {
+        i = (i + 1) & (n_slots - 1);
+    }
+    return &slots[i];
+}
+
+static uint32_t *slots_for(struct arena *a, uint32_t n, uint32_t *ret_slots)
+{
+    *ret_slots = 16;
+    while (*ret_slots < 2 * n) {
+        *ret_slots *= 2;
+    }
+    return ARENA_NEW_N(a, uint32_t, *ret_slots);
+}
+
+static const char *provider_text(const void *nodes, uint32_t i)
+{
+    return ((const struct node *const *)nodes)[i]->provider_id;
+}
+
+static uint32_t *provider_slot(const struct builder *b, const char *id)
+{
+    return slot_of(b->by_provider, b->provider_slots, provider_text, b->in->nodes, id);
+}
+
+/* Of several with one id it is the first by name. */
 static void index_nodes(struct builder *b)
 {
-    b->by_provider = ARENA_NEW_N(b->a, const struct node *, b->in->n_nodes);
+    const struct node *const *v = b->in->nodes;
+    b->by_provider = slots_for(b->a, b->in->n_nodes, &b->provider_slots);
     for (uint32_t i = 0; i < b->in->n_nodes; i++) {
-        const struct node *n = b->in->nodes[i];
-        if (n->provider_id != NULL && n->provider_id[0] != '\0') {
-            b->by_provider[b->n_by_provider++] = n;
+        if (v[i]->provider_id != NULL && v[i]->provider_id[0] != '\0') {
+            uint32_t *slot = provider_slot(b, v[i]->provider_id);
+            bool first = *slot == 0 || str_cmp(v[i]->m.name, v[*slot - 1]->m.name) < 0;
+            *slot = first ? i + 1 : *slot;
         }
     }
-    sort_items(b->by_provider, b->n_by_provider, sizeof(*b->by_provider), cmp_provider);
-}
-
-static const struct node *node_of(const struct builder *b, const char *provider_id)
-{
-    uint32_t lo = 0, hi = b->n_by_provider;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (str_cmp(b->by_provider[mid]->provider_id, provider_id) < 0) {
-            lo = mid + 1;
-        } else {
-            hi = mid;
-        }
-    }
-    bool hit = lo < b->n_by_provider && str_eq(b->by_provider[lo]->provider_id, provider_id);
-    return hit ? b->by_provider[lo] : NULL;
-}
-
-/* Where a node stands in the input: nodes are compared by address, so the index is sorted by it. */
-struct place {
-    uintptr_t node;
-    uint32_t at;
-};
-
-static int cmp_place(const void *x, const void *y)
-{
-    uintptr_t a = ((const struct place *)x)->node, b = ((const struct place *)y)->node;
-    return a < b ? -1 : a > b;
-}
-
-static struct place *index_places(const struct builder *b)
-{
-    struct place *v = ARENA_NEW_N(b->a, struct place, b->in->n_nodes);
-    for (uint32_t i = 0; i < b->in->n_nodes; i++) {
-        v[i] = (struct place){(uintptr_t)b->in->nodes[i], i};
-    }
-    sort_items(v, b->in->n_nodes, sizeof(*v), cmp_place);
-    return v;
 }
 
 static void add_claims(struct builder *b)
 {
     const struct snapshot_in *in = b->in;
     const struct nodeclaim **claims = sorted(b->a, in->claims, in->n_claims, cmp_claim);
-    const struct place *places = index_places(b);
     for (uint32_t i = 0; i < in->n_claims; i++) {
         const struct nodeclaim *nc = claims[i];
         struct snapshot_node *n = &b->nodes[b->n_nodes++];
         *n = (struct snapshot_node){.name = nc->m.name, .claim = nc};
         n->pool = pool_named(b, nc->pool);
         bool launched = nc->provider_id != NULL && nc->provider_id[0] != '\0';
-        const struct node *node = launched ? node_of(b, nc->provider_id) : NULL;
-        if (node == NULL) {
-            continue;
-        }
-        struct place key = {(uintptr_t)node, 0};
-        const struct place *at = bsearch(&key, places, in->n_nodes, sizeof(key), cmp_place);
-        if (!b->joined[at->at]) {
-            b->joined[at->at] = true;
-            n->node = node;
-            n->name = node->m.name;
-            n->usage = in->usage ? in->usage[at->at] : NULL;
+        uint32_t at = launched ? *provider_slot(b, nc->provider_id) : 0;
+        if (at > 0 && !b->joined[at - 1]) {
+            b->joined[at - 1] = true;
+            n->node = in->nodes[at - 1];
+            n->name = n->node->m.name;
+            n->usage = in->usage ? in->usage[at - 1] : NULL;
         }
     }
 }
@@ -466,22 +450,19 @@ static void add_unclaimed(struct builder *b)
     }
 }
 
+static const char *name_text(const void *nodes, uint32_t i)
+{
+    return ((const struct snapshot_node *)nodes)[i].name;
+}
+
 static uint32_t *name_slot(const struct snapshot *s, const char *name)
 {
-    uint32_t i = (uint32_t)hash_fnv1a(name, strlen(name)) & (s->name_slots - 1);
-    while (s->by_name[i] != 0 && !str_eq(s->nodes[s->by_name[i] - 1].name, name)) {
-        i = (i + 1) & (s->name_slots - 1);
-    }
-    return &s->by_name[i];
+    return slot_of(s->by_name, s->name_slots, name_text, s->nodes, name);
 }
 
 static void index_names(struct arena *a, struct snapshot *s)
 {
-    s->name_slots = 16;
-    while (s->name_slots < 2 * s->n_nodes) {
-        s->name_slots *= 2;
-    }
-    s->by_name = ARENA_NEW_N(a, uint32_t, s->name_slots);
+    s->by_name = slots_for(a, s->n_nodes, &s->name_slots);
     for (uint32_t i = 0; i < s->n_nodes; i++) {
         uint32_t *slot = name_slot(s, s->nodes[i].name);
         *slot = *slot != 0 ? *slot : i + 1;

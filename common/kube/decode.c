@@ -335,6 +335,32 @@ static enum status status_parse(const char *s)
     return str_eq(s, "False") ? STATUS_FALSE : STATUS_UNKNOWN;
 }
 
+/* A text that every claim has is not copied for each: that is memory, and look-ups by type find it
+ * in one place. */
+static const char *condition_text(struct arena *a, const json_t *o, const char *key)
+{
+    static const char *const known[] = {"Launched",
+                                        "Registered",
+                                        "Initialized",
+                                        "Consolidatable",
+                                        "Drifted",
+                                        "InstanceTerminating",
+                                        "DisruptionReason",
+                                        "ConsistentStateFound",
+                                        "Drained",
+                                        "VolumesDetached",
+                                        "Ready",
+                                        "NodeClassReady",
+                                        "Unconsolidatable"};
+    const char *text = jsonx_str_or(o, key, "");
+    for (size_t i = 0; i < ARRAY_LEN(known); i++) {
+        if (str_eq(text, known[i])) {
+            return known[i];
+        }
+    }
+    return *text ? arena_strdup(a, text) : "";
+}
+
 void decode_conditions(struct arena *a, const json_t *status, struct conditions *ret)
 {
     const json_t *list = json_object_get(status, "conditions");
@@ -345,8 +371,8 @@ void decode_conditions(struct arena *a, const json_t *status, struct conditions 
         const json_t *o = json_array_get(list, i);
         const char *message = jsonx_str_or(o, "message", "");
         v[i] = (struct condition){
-            .type = decode_str(a, o, "type"),
-            .reason = decode_str(a, o, "reason"),
+            .type = condition_text(a, o, "type"),
+            .reason = condition_text(a, o, "reason"),
             .message = arena_strndup(a, message, str_cut(message, DECODE_CONDITION_TEXT)),
             .status = status_parse(jsonx_str(o, "status")),
             .transition_ns = decode_time(o, "lastTransitionTime"),

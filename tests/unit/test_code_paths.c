@@ -9,6 +9,7 @@
  */
 #include "fakeagent.h"
 #include "fixture.h"
+#include "storepaths.h"
 
 #include "agent/store/store.h"
 #include "cmd/usage.h"
@@ -356,27 +357,6 @@ static char *as_plugin(const struct cluster *c)
 
 /* ---- as the agent ---------------------------------------------------------------------------- */
 
-static const struct kind_row {
-    const char *kind, *path;
-} kinds[STORE_KINDS] = {
-    [STORE_POD] = {"Pod", "/api/v1/pods?"},
-    [STORE_NODE] = {"Node", "/api/v1/nodes?"},
-    [STORE_CLAIM] = {"NodeClaim", "/apis/karpenter.sh/v1/nodeclaims?"},
-    [STORE_POOL] = {"NodePool", "/apis/karpenter.sh/v1/nodepools?"},
-    [STORE_CLASS] = {"EC2NodeClass", "/apis/karpenter.k8s.aws/v1/ec2nodeclasses?"},
-    [STORE_DAEMONSET] = {"DaemonSet", "/apis/apps/v1/daemonsets?"},
-    [STORE_NAMESPACE] = {"Namespace", "/api/v1/namespaces?"},
-    [STORE_PVC] = {"PersistentVolumeClaim", "/api/v1/persistentvolumeclaims?"},
-    [STORE_PV] = {"PersistentVolume", "/api/v1/persistentvolumes?"},
-    [STORE_STORAGE_CLASS] = {"StorageClass", "/apis/storage.k8s.io/v1/storageclasses?"},
-    [STORE_CSI_NODE] = {"CSINode", "/apis/storage.k8s.io/v1/csinodes?"},
-    [STORE_LIMIT_RANGE] = {"LimitRange", "/api/v1/limitranges?"},
-    [STORE_RUNTIME_CLASS] = {"RuntimeClass", "/apis/node.k8s.io/v1/runtimeclasses?"},
-    [STORE_SERVICE] = {"Service", "/api/v1/services?"},
-    [STORE_HOLD] = {"Hold", "/apis/karp.dev/v1alpha1/holds?"},
-    [STORE_PDB] = {"PodDisruptionBudget", "/apis/policy/v1/poddisruptionbudgets?"},
-};
-
 /* Every third object is watched only. */
 static bool late(const json_t *o, uint32_t i)
 {
@@ -386,10 +366,11 @@ static bool late(const json_t *o, uint32_t i)
 static void list_all(struct fake *f, const struct cluster *c)
 {
     for (int kind = 0; kind < STORE_KINDS; kind++) {
-        struct fake_call *call = fake_find(f, "GET", kinds[kind].path);
+        struct fake_call *call = fake_find(f, "GET", store_paths[kind]);
         json_t *items = json_array();
         for (uint32_t i = 0; i < c->n; i++) {
-            if (str_eq(kind_of(c->objects[i]), kinds[kind].kind) && !late(c->objects[i], i)) {
+            if (str_eq(kind_of(c->objects[i]), store_kind_name((enum store_kind)kind)) &&
+                !late(c->objects[i], i)) {
                 (void)json_array_append(items, c->objects[i]);
             }
         }
@@ -412,8 +393,8 @@ static void watched(struct fake *f, enum kube_event_type type, const json_t *o, 
     (void)json_object_set_new(json_object_get(copy, "metadata"), "resourceVersion",
                               json_string(text));
     for (int kind = 0; kind < STORE_KINDS; kind++) {
-        if (str_eq(kind_of(o), kinds[kind].kind)) {
-            struct fake_call *call = fake_find(f, "WATCH", kinds[kind].path);
+        if (str_eq(kind_of(o), store_kind_name((enum store_kind)kind))) {
+            struct fake_call *call = fake_find(f, "WATCH", store_paths[kind]);
             ck_assert_ptr_nonnull(call);
             call->event(call->arg, type, copy);
         }

@@ -4,25 +4,7 @@
 #include "agent/store/store.h"
 #include "common/base/jsonx.h"
 #include "fakeagent.h"
-
-static const char *const paths[] = {
-    "/api/v1/pods?",
-    "/api/v1/nodes?",
-    "/apis/karpenter.sh/v1/nodeclaims?",
-    "/apis/karpenter.sh/v1/nodepools?",
-    "/apis/karpenter.k8s.aws/v1/ec2nodeclasses?",
-    "/apis/apps/v1/daemonsets?",
-    "/api/v1/namespaces?",
-    "/api/v1/persistentvolumeclaims?",
-    "/api/v1/persistentvolumes?",
-    "/apis/storage.k8s.io/v1/storageclasses?",
-    "/apis/storage.k8s.io/v1/csinodes?",
-    "/api/v1/limitranges?",
-    "/apis/node.k8s.io/v1/runtimeclasses?",
-    "/api/v1/services?",
-    "/apis/karp.dev/v1alpha1/holds?",
-    "/apis/policy/v1/poddisruptionbudgets?",
-};
+#include "storepaths.h"
 
 struct rig {
     struct fake *f;
@@ -45,8 +27,8 @@ static json_t *list_of(const char *rv, json_t *items)
 
 static struct fake_call *list_call(struct rig *r, enum store_kind kind)
 {
-    struct fake_call *c = fake_find(r->f, "GET", paths[kind]);
-    ck_assert_msg(c != NULL, "no LIST %s", paths[kind]);
+    struct fake_call *c = fake_find(r->f, "GET", store_paths[kind]);
+    ck_assert_msg(c != NULL, "no LIST %s", store_paths[kind]);
     return c;
 }
 
@@ -89,15 +71,15 @@ static void rig_free(struct rig *r)
 
 static void event(struct rig *r, enum store_kind kind, enum kube_event_type type, json_t *o)
 {
-    struct fake_call *c = fake_find(r->f, "WATCH", paths[kind]);
-    ck_assert_msg(c != NULL, "no WATCH %s", paths[kind]);
+    struct fake_call *c = fake_find(r->f, "WATCH", store_paths[kind]);
+    ck_assert_msg(c != NULL, "no WATCH %s", store_paths[kind]);
     c->event(c->arg, type, o);
     json_decref(o);
 }
 
 static void break_watch(struct rig *r, enum store_kind kind, enum err_kind why)
 {
-    struct fake_call *c = fake_find(r->f, "WATCH", paths[kind]);
+    struct fake_call *c = fake_find(r->f, "WATCH", store_paths[kind]);
     struct err err = ERR_INIT;
     err_set(&err, why, "made up");
     c->open = false;
@@ -326,7 +308,7 @@ START_TEST(trouble)
     break_watch(&r, STORE_NODE, ERR_FORBIDDEN);
     for (int i = 0; i < 100; i++) {
         fake_run(r.f, NS_PER_S);
-        struct fake_call *c = fake_find(r.f, "WATCH", paths[STORE_NODE]);
+        struct fake_call *c = fake_find(r.f, "WATCH", store_paths[STORE_NODE]);
         if (c) {
             break_watch(&r, STORE_NODE, ERR_FORBIDDEN);
         }
@@ -345,7 +327,7 @@ START_TEST(budgets_unknown)
     sync(&r, NULL, NULL, NULL);
     for (int i = 0; i < 100; i++) {
         fake_run(r.f, NS_PER_S);
-        if (fake_find(r.f, "WATCH", paths[STORE_PDB])) {
+        if (fake_find(r.f, "WATCH", store_paths[STORE_PDB])) {
             break_watch(&r, STORE_PDB, ERR_FORBIDDEN);
         }
         ck_assert(i > 0 || store_pdbs_known(r.s));
@@ -395,7 +377,7 @@ START_TEST(withheld)
     ck_assert(store_synced(r.s) == row->synced);
     ck_assert_ptr_nonnull(store_trouble(r.s, &why));
     ck_assert_int_eq(why.kind, row->why);
-    for (int i = 0; i < 60 && !fake_find(r.f, "GET", paths[row->kind]); i++) {
+    for (int i = 0; i < 60 && !fake_find(r.f, "GET", store_paths[row->kind]); i++) {
         fake_run(r.f, NS_PER_S);
     }
     give_list(&r, row->kind, "100", json_array());
@@ -452,9 +434,9 @@ START_TEST(holds_lost)
     bool gone = holds_rows[_i].known;
     for (int i = 0; i < 300; i++) {
         fake_run(r.f, NS_PER_S);
-        if (fake_find(r.f, "WATCH", paths[STORE_HOLD])) {
+        if (fake_find(r.f, "WATCH", store_paths[STORE_HOLD])) {
             break_watch(&r, STORE_HOLD, holds_rows[_i].why);
-        } else if (fake_find(r.f, "GET", paths[STORE_HOLD])) {
+        } else if (fake_find(r.f, "GET", store_paths[STORE_HOLD])) {
             fake_answer(list_call(&r, STORE_HOLD), holds_rows[_i].http, holds_rows[_i].why, NULL);
         }
         ck_assert(i > 30 || store_holds_known(r.s));
@@ -485,7 +467,7 @@ START_TEST(services)
                 give_list(&r, (enum store_kind)i, "100", json_array());
             }
         }
-        ck_assert(!fake_find(r.f, "GET", paths[STORE_SERVICE]) == !wanted);
+        ck_assert(!fake_find(r.f, "GET", store_paths[STORE_SERVICE]) == !wanted);
         ck_assert(store_synced(r.s) == !wanted);
         ck_assert(!store_trouble(r.s, &why) == !wanted);
         if (wanted) {
