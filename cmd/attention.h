@@ -9,7 +9,8 @@
  * NotRegistered, NodeNotReady, PoolGone, SlowDrain, Malformed, Hold, and karp's own conditions by
  * their names; CannotLeave (a pod that a leaving node waits for and that nothing lets go, with the
  * arithmetic and what would help; pods of one owner are one entry), SlowDetach (its volumes stay),
- * SlowOnSpot (a pod on a spot node that two minutes are too short for: what holds it, or its grace).
+ * SlowOnSpot (a pod on a spot node that two minutes are too short for: what holds it, or its
+ * grace).
  */
 #ifndef KARP_CMD_ATTENTION_H
 #define KARP_CMD_ATTENTION_H

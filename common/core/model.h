@@ -381,10 +381,10 @@ struct nodepool {
     struct conditions conditions;
     int64_t status_nodes;
     int64_t class_observed_generation; /* of its class when last looked at, 0 = never */
-    const char *hash;          /* of spec.template as Karpenter hashes it, HASH_VERSION */
-    const char *spec_template; /* compact JSON, for building claims */
-    const char *unknown_field; /* NULL, or the path of a field this version does not know */
-    const char *problem;       /* NULL, or why the spec cannot be used: path and reason */
+    const char *hash;                  /* of spec.template as Karpenter hashes it, HASH_VERSION */
+    const char *spec_template;         /* compact JSON, for building claims */
+    const char *unknown_field;         /* NULL, or the path of a field this version does not know */
+    const char *problem;               /* NULL, or why the spec cannot be used: path and reason */
 };
 
 struct class_subnet {
