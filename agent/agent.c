@@ -10,6 +10,9 @@
 #include "agent/claim/reghealth.h"
 #include "agent/claim/tagging.h"
 #include "agent/cloud/cloud.h"
+#include "agent/disrupt/consolidator.h"
+#include "agent/disrupt/drifted.h"
+#include "agent/disrupt/driftguard.h"
 #include "agent/history/history.h"
 #include "agent/lead/cluster.h"
 #include "agent/lead/lease.h"
@@ -17,6 +20,7 @@
 #include "agent/leave/command.h"
 #include "agent/leave/emptiness.h"
 #include "agent/leave/expiration.h"
+#include "agent/leave/holds.h"
 #include "agent/leave/instancestatus.h"
 #include "agent/leave/interruption.h"
 #include "agent/leave/repair.h"
@@ -30,6 +34,7 @@
 #include "agent/store/store.h"
 #include "agent/work/gate.h"
 #include "agent/work/gauges.h"
+#include "agent/work/marker.h"
 #include "agent/work/metrics.h"
 #include "agent/work/throttle.h"
 #include "agent/work/walltime.h"
@@ -64,11 +69,14 @@
     X(termination)                                                                                 \
     X(interruption)                                                                                \
     X(instancestatus)                                                                              \
+    X(holds)                                                                                       \
     X(commands)                                                                                    \
     X(emptiness)                                                                                   \
     X(expiration)                                                                                  \
     X(repair)                                                                                      \
     X(replacer)                                                                                    \
+    X(drifted)                                                                                     \
+    X(consolidator)                                                                                \
     X(provisioner)                                                                                 \
     X(publish)                                                                                     \
     X(gauges)
@@ -137,9 +145,11 @@ struct agent *agent_new(const struct agent_options *o, const struct agent_ports 
     rt->client = (struct kube_client){.port = &rt->kube, .field_manager = "karp-agent"};
     rt->aws = gate_aws(rt->gate);
     rt->awsc = aws_client_new(&rt->aws, &rt->timers, rt->clock, a->entropy);
+    rt->marker = marker_new(rt, ports->marker);
     rt->store = store_new(rt);
     rt->intents = intents_new(rt);
     rt->ineffective = ineffective_new(rt);
+    rt->driftguard = driftguard_new(rt);
     rt->reghealth = reghealth_new(rt);
     identity(rt);
     a->events_env = (struct events_env){.client = &rt->client,
@@ -161,11 +171,14 @@ static void controllers_free(struct agent *a)
     gauges_free(a->gauges);
     publish_free(a->publish);
     provisioner_free(a->provisioner);
+    consolidator_free(a->consolidator);
+    drifted_free(a->drifted);
     replacer_free(a->replacer);
     repair_free(a->repair);
     expiration_free(a->expiration);
     emptiness_free(a->emptiness);
     commands_free(a->commands);
+    holds_free(a->holds);
     instancestatus_free(a->instancestatus);
     interruption_free(a->interruption);
     termination_free(a->termination);
@@ -196,9 +209,11 @@ void agent_free(struct agent *a)
     cloud_free(rt->cloud);
     events_free(rt->events);
     reghealth_free(rt->reghealth);
+    driftguard_free(rt->driftguard);
     ineffective_free(rt->ineffective);
     intents_free(rt->intents);
     store_free(rt->store);
+    marker_free(rt->marker);
     aws_client_free(rt->awsc);
     throttle_free(rt->throttle);
     gate_free(rt->gate);
@@ -236,6 +251,7 @@ static void agent_start(struct agent *a)
     events_enable(a->rt.events, false);
     timer_set(&a->rt.timers, &a->tick, clock_mono(a->rt.clock), tick, a);
     walltime_start(a->rt.walltime);
+    marker_start(a->rt.marker);
 #define X(name) name##_start(a->name);
     CONTROLLERS(X)
 #undef X

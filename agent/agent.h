@@ -22,6 +22,7 @@
 #include "options.h"
 
 struct agent;
+struct marker_port;
 
 struct agent_ports {
     const struct kube_port *kube;
@@ -29,6 +30,7 @@ struct agent_ports {
     const struct clock *clock;
     struct entropy entropy;
     const struct log *log;
+    const struct marker_port *marker; /* agent/work/marker.h; may be NULL */
 };
 
 /* Borrows options and ports for its life. Starts nothing before the first turn. */

@@ -5,9 +5,11 @@
  * the kubelet starts it anew), 2 for wrong flags.
  */
 #include "agent.h"
+#include "agent/work/marker.h"
 #include "common/aws/creds.h"
 #include "common/aws/http_port.h"
 #include "common/base/alloc.h"
+#include "common/base/keepfile.h"
 #include "common/kube/config.h"
 #include "common/kube/http_port.h"
 #include "common/net/http.h"
@@ -29,6 +31,8 @@ struct process {
     struct kube_http *kube;
     struct creds_provider creds;
     struct aws_http *aws;
+    struct keepfile kept;
+    struct marker_port marker;
     struct agent *agent;
     struct httpd *metrics, *health;
     bool stopping;
@@ -84,6 +88,17 @@ static int start_httpd(struct process *p, struct err *reterr)
     return 0;
 }
 
+/* Without it everything works, but for setting aside what the process dies of. */
+static void start_marker(struct process *p)
+{
+    struct err why = ERR_INIT;
+    if (*p->opt.marker_dir && keepfile_open(&p->kept, p->opt.marker_dir, MARKER_FILE,
+                                            sizeof(struct marker_page), &why) < 0) {
+        log_info(&p->log, "no marker survives this process", "error", why.msg);
+    }
+    p->marker = (struct marker_port){.page = p->kept.mem, .where = p->kept.path};
+}
+
 static int start(struct process *p, struct err *reterr)
 {
     static const int signals[] = {SIGTERM, SIGINT};
@@ -95,11 +110,13 @@ static int start(struct process *p, struct err *reterr)
     if (!p->http || start_kube(p, reterr) < 0 || start_aws(p, reterr) < 0) {
         return -1;
     }
+    start_marker(p);
     struct agent_ports ports = {.kube = kube_http_port(p->kube),
                                 .aws = aws_http_port(p->aws),
                                 .clock = &clock_real,
                                 .entropy = entropy_system(),
-                                .log = &p->log};
+                                .log = &p->log,
+                                .marker = &p->marker};
     p->agent = agent_new(&p->opt, &ports);
     return start_httpd(p, reterr);
 }
@@ -143,6 +160,7 @@ static void stop(struct process *p)
     httpd_free(p->metrics);
     httpd_free(p->health);
     agent_free(p->agent);
+    keepfile_close(&p->kept);
     aws_http_free(p->aws);
     creds_done(&p->creds);
     kube_http_free(p->kube);

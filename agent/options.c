@@ -5,7 +5,9 @@
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
 #include "common/base/tzone.h"
+#include "common/core/approval.h"
 #include "common/core/catalog.h"
+#include "common/core/consolidate.h"
 #include "common/core/labels.h"
 #include "common/kube/decode.h"
 
@@ -110,6 +112,26 @@ static int parse_repair_threshold(struct agent_options *o, const char *value, st
     return sched_parse_share(value, &o->repair_threshold_permyriad)
                ? 0
                : err_set(reterr, ERR_INVALID, "not a share from 1%% to 100%%");
+}
+
+static int parse_approval(struct agent_options *o, const char *value, struct err *reterr)
+{
+    o->approval_text = arena_strdup(&o->mem, value);
+    return approval_parse(value, &o->approval)
+               ? 0
+               : err_set(reterr, ERR_INVALID,
+                         "\"%s\" is neither Off, Required nor some of Underutilized,Drifted,Empty",
+                         value);
+}
+
+static int parse_min_saving(struct agent_options *o, const char *value, struct err *reterr)
+{
+    o->min_saving = (struct min_saving){0, 0};
+    o->min_saving_text = arena_strdup(&o->mem, value);
+    return !*value || consolidate_parse_saving(value, &o->min_saving)
+               ? 0
+               : err_set(reterr, ERR_INVALID, "\"%s\" is neither a share such as 10%% nor $/h",
+                         value);
 }
 
 static int parse_min_values(struct agent_options *o, const char *value, struct err *reterr)
@@ -242,6 +264,22 @@ static const struct option options[] = {
     {"repair-threshold", NULL, OPT_SPECIAL, 0, "20%", 0, 0,
      "with the gate NodeRepair: a pool of which more than this share is unhealthy keeps its nodes",
      parse_repair_threshold},
+    {"approval", NULL, OPT_SPECIAL, 0, "Off", 0, 0,
+     "which disruptions wait for a decision where the pool does not say: Off, Required, or some of "
+     "Underutilized,Drifted,Empty",
+     parse_approval},
+    {"min-saving", NULL, OPT_SPECIAL, 0, "", 0, 0,
+     "what a consolidation has to save where the pool does not say: 10% of the price of what "
+     "leaves, or $/h (empty: anything)",
+     parse_min_saving},
+    {"min-node-life", NULL, OPT_DURATION, FIELD(min_node_life_ns), "0s", 0, 8760 * NS_PER_H,
+     "a node younger than this is not consolidated where the pool does not say", NULL},
+    {"return-to-weight", NULL, OPT_BOOL, FIELD(return_to_weight), "false", 0, 0,
+     "nodes of a lighter pool are replaced in a heavier one at no higher price where the pool does "
+     "not say",
+     NULL},
+    {"spot-min-types", NULL, OPT_INT32, FIELD(spot_min_types), "15", 1, 10000,
+     "cheaper types that one spot node needs to be replaced by spot", NULL},
     {"budget-timezone", NULL, OPT_SPECIAL, 0, "UTC", 0, 0,
      "IANA name of the time zone that schedules of disruption budgets are in",
      parse_budget_timezone},
@@ -250,6 +288,11 @@ static const struct option options[] = {
      "kubeconfig file (empty: KUBECONFIG, else the pod's service account)", NULL},
     {"listen-address", NULL, OPT_TEXT, FIELD(listen), "", 0, 0,
      "address of the metrics and health ports (empty: all)", NULL},
+    {"marker-dir", NULL, OPT_TEXT, FIELD(marker_dir), "/var/lib/karp", 0, 0,
+     "folder that outlives the process, as an emptyDir: an object over which the process ends "
+     "twice "
+     "is set aside (no such folder, or empty: off)",
+     NULL},
     {"pod-name", "POD_NAME", OPT_TEXT, FIELD(pod_name), "", 0, 0,
      "part of the identity in the Lease", NULL},
     /* Karpenter's, AWS */

@@ -11,6 +11,7 @@
 #include "common/base/arena.h"
 #include "common/base/err.h"
 #include "common/base/log.h"
+#include "common/core/candidate.h"
 #include "common/core/sched.h"
 
 enum agent_mode { MODE_FULL, MODE_OBSERVE, MODE_PROVISION };
@@ -29,7 +30,13 @@ struct agent_options {
     int64_t expiration_max_delay_ns;
     bool rebalance_replace;              /* --rebalance=Replace (Ignore) */
     uint32_t repair_threshold_permyriad; /* --repair-threshold (20%) */
-    const char *budget_timezone;         /* as given, known to be one (decoder_budget_timezone) */
+    unsigned approval;                   /* --approval (Off): bits of disruption_reason */
+    struct min_saving min_saving;        /* --min-saving (0) */
+    int64_t min_node_life_ns;            /* --min-node-life (0s) */
+    bool return_to_weight;
+    int32_t spot_min_types;                      /* --spot-min-types (15) */
+    const char *approval_text, *min_saving_text; /* as given */
+    const char *budget_timezone; /* as given, known to be one (decoder_budget_timezone) */
 
     /* Karpenter's */
     const char *cluster_name, *cluster_endpoint, *cluster_ca_bundle;
@@ -52,6 +59,7 @@ struct agent_options {
     const char *region;     /* AWS_REGION; required: IMDS is not asked */
     const char *kubeconfig; /* "" = as KUBECONFIG says, else in cluster */
     const char *pod_name;   /* POD_NAME, HOSTNAME: part of the Lease identity */
+    const char *marker_dir; /* --marker-dir: of agent/work/marker.h's file ("" = none) */
     const char *listen;     /* address of both HTTP ports ("" = all) */
     bool help, version;
 };

@@ -3,6 +3,7 @@
 
 #include "agent/cloud/cloud.h"
 #include "agent/work/gate.h"
+#include "agent/work/marker.h"
 #include "agent/work/metrics.h"
 #include "common/base/alloc.h"
 #include "common/base/hash.h"
@@ -54,10 +55,32 @@ static json_t *options_json(const struct agent_options *o)
     static const char *const modes[] = {"full", "observe", "provision"};
     static const char *const preferences[] = {"Respect", "Ignore", "Reasonable"};
     static const char *const min_values[] = {"Strict", "BestEffort"};
-    return json_pack("{s:s, s:s, s:s, s:s, s:i, s:i}", "mode", modes[o->mode], "preferencePolicy",
-                     preferences[o->preference], "minValuesPolicy", min_values[o->min_values],
-                     "budgetTimezone", o->budget_timezone, "vmMemoryOverheadPermyriad",
-                     o->vm_overhead_permyriad, "reservedENIs", o->reserved_enis);
+    char life[TIMEFMT_TEXT];
+    json_t *ret = json_pack(
+        "{s:s, s:s, s:s, s:s, s:i, s:i, s:s, s:s, s:b, s:i, s:s}", "mode", modes[o->mode],
+        "preferencePolicy", preferences[o->preference], "minValuesPolicy",
+        min_values[o->min_values], "budgetTimezone", o->budget_timezone,
+        "vmMemoryOverheadPermyriad", o->vm_overhead_permyriad, "reservedENIs", o->reserved_enis,
+        "approval", o->approval_text, "minNodeLife", timefmt_duration(o->min_node_life_ns, life),
+        "returnToWeight", o->return_to_weight, "spotMinTypes", o->spot_min_types, "featureGates",
+        o->gate_spot_to_spot ? "SpotToSpotConsolidation=true" : "");
+    if (*o->min_saving_text) {
+        json_object_set_new(ret, "minSaving", json_string(o->min_saving_text));
+    }
+    return ret;
+}
+
+static void add_aside(const struct publish *p, json_t *list)
+{
+    AUTO_BUF struct buf object, text;
+    buf_init(&object, 1024);
+    buf_init(&text, 1024);
+    for (size_t i = 0; marker_aside(p->rt->marker, i, &object, &text); i++) {
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "code", MARKER_ATTENTION, "object",
+                                              object.p, "message", text.p));
+        buf_reset(&object);
+        buf_reset(&text);
+    }
 }
 
 static json_t *attention_json(const struct publish *p)
@@ -69,6 +92,7 @@ static json_t *attention_json(const struct publish *p)
             json_array_append_new(list, json_pack("{s:s, s:s}", "code", code, "object", "cluster"));
         }
     }
+    add_aside(p, list);
     return list;
 }
 

@@ -18,12 +18,14 @@ struct cloud;
 struct commands;
 struct creator;
 struct decoder;
+struct driftguard;
 struct events;
 struct gate;
 struct history;
 struct ineffective;
 struct intents;
 struct launcher;
+struct marker;
 struct metrics;
 struct reghealth;
 struct store;
@@ -46,9 +48,11 @@ struct runtime {
     struct kube_client client; /* above rt->kube, field manager karp-agent */
     struct aws_port aws;       /* fenced */
     struct aws_client *awsc;   /* retries above rt->aws */
+    struct marker *marker; /* NULL: nothing outlives the process */
     struct store *store;
     struct intents *intents;         /* which pods are planned where */
     struct ineffective *ineffective; /* launches that help nobody */
+    struct driftguard *driftguard;   /* drift that waits */
     struct reghealth *reghealth;     /* do a pool's nodes join? */
     struct events *events;
     struct cloud *cloud;

@@ -91,23 +91,24 @@ static void about_requests(struct attention_ctx *x)
                   "kubectl get disruptionrequests");
 }
 
+/* Those that do not do what they say; the others stand at the head of the report. */
 static void about_holds(struct attention_ctx *x)
 {
     const struct world *w = x->in->world;
+    bool obeyed = holds_obeyed(x->in->facts);
     for (size_t i = 0; i < world_n(w, KIND_HOLD); i++) {
-        const struct world_hold *h = world_at(w, KIND_HOLD, i);
-        char when[TIMEFMT_TEXT];
-        if (h->until_ns && h->until_ns <= w->now_ns) {
+        const struct hold *h = world_at(w, KIND_HOLD, i);
+        if (!hold_in_force(h, w->now_ns) || (obeyed && !h->problem)) {
             continue;
         }
-        const char *until =
-            h->until_ns ? arena_printf(x->a, " until %s", timefmt_rfc3339(h->until_ns, when)) : "";
-        attention_add(x, TOPIC_HOLD, "Hold", "hold", h->name,
-                      arena_printf(x->a, "stops %s of %s%s%s%s%s%s",
-                                   str_eq(h->scope, "All") ? "everything" : "disruption",
-                                   h->target_kind, *h->target_name ? " " : "", h->target_name,
-                                   until, *h->reason ? ": " : "", h->reason),
-                      arena_printf(x->a, "kubectl delete hold %s", h->name));
+        attention_add(x, TOPIC_HOLD, obeyed ? "InvalidHold" : "HoldNotObeyed", "hold", h->m.name,
+                      !obeyed
+                          ? "stops nothing: Karpenter is in charge and knows no Holds"
+                          : arena_printf(x->a, "%s: it stops %s%s%s", h->problem,
+                                         h->target == HOLD_CLUSTER ? "everything"
+                                                                   : hold_target_name(h->target),
+                                         *h->name ? " " : "", h->name),
+                      arena_printf(x->a, "kubectl delete hold %s", h->m.name));
     }
 }
 

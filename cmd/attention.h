@@ -1,16 +1,16 @@
 /*
  * attention.h - what somebody should look at, worst matters of each object first.
  *
- * Entries come in a fixed order of topics (cluster, pods, pools, classes, claims, nodes, requests,
- * holds, prices, objects that cannot be read), within a topic by object, then code. Pods that
- * belong to one controller and are refused alike are one entry.
+ * Entries come in a fixed order of topics (cluster, pods, workloads without them, pools, classes,
+ * claims, nodes, requests, holds, prices, objects that cannot be read), within a topic by object,
+ * then code. Pods that belong to one controller and are refused alike are one entry.
  *
  * Codes beside those of reason.h: NoController, NotInstalled, ClassNotReady, LaunchFailed,
- * NotRegistered, NodeNotReady, PoolGone, SlowDrain, Malformed, Hold, and karp's own conditions by
- * their names; CannotLeave (a pod that a leaving node waits for and that nothing lets go, with the
- * arithmetic and what would help; pods of one owner are one entry), SlowDetach (its volumes stay),
- * SlowOnSpot (a pod on a spot node that two minutes are too short for: what holds it, or its
- * grace).
+ * NotRegistered, NodeNotReady, PoolGone, SlowDrain, Malformed, Hold, those of held.h, and karp's
+ * own conditions by their names; CannotLeave (a pod that a leaving node waits for and that nothing
+ * lets go, with the arithmetic and what would help; pods of one owner are one entry), SlowDetach
+ * (its volumes stay), SlowOnSpot (a pod on a spot node that two minutes are too short for: what
+ * holds it, or its grace).
  */
 #ifndef KARP_CMD_ATTENTION_H
 #define KARP_CMD_ATTENTION_H

@@ -5,10 +5,12 @@
 #define KARP_CMD_ATTENTION_INT_H
 
 #include "attention.h"
+#include "holds.h"
 
 enum attention_topic {
     TOPIC_CLUSTER,
     TOPIC_POD,
+    TOPIC_WORKLOAD,
     TOPIC_POOL,
     TOPIC_CLASS,
     TOPIC_CLAIM,

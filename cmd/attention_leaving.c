@@ -29,7 +29,7 @@ struct group {
 /* ---- why a pod stays ---------------------------------------------------------------------------
  */
 
-struct hold {
+struct keeper {
     const char *why, *fix;
 };
 
@@ -46,7 +46,7 @@ static const char *amount(struct arena *a, const struct pdb *b)
 }
 
 /* False: it leaves when it is asked to, sooner or later. */
-static bool held(struct leaving_ctx *l, const struct pod *p, struct hold *ret)
+static bool held(struct leaving_ctx *l, const struct pod *p, struct keeper *ret)
 {
     struct arena *a = l->x->a;
     struct pdb_hit hit = pdb_of(&l->pdbs, p);
@@ -99,7 +99,7 @@ static int pod_cmp(const struct pod *a, const struct pod *b)
 }
 
 static void group_add(struct leaving_ctx *l, const struct pod *p, const struct snapshot_node *n,
-                      const struct hold *h, bool spot)
+                      const struct keeper *h, bool spot)
 {
     struct arena *a = l->x->a;
     const char *owner = *p->owner_uid ? p->owner_uid : p->m.name;
@@ -126,7 +126,7 @@ static void look_at(struct leaving_ctx *l, const struct pod *p)
 {
     const struct snapshot_node *n =
         *p->node_name ? snapshot_find(&l->x->in->decision->snap, p->node_name) : NULL;
-    struct hold h = {.why = NULL};
+    struct keeper h = {.why = NULL};
     if (!n || !n->node || !fleet_managed(n) || !counts(l, p)) {
         return;
     }

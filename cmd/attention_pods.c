@@ -1,5 +1,7 @@
-/* attention_pods.c - pods without a home, grouped: see attention.h. */
+/* attention_pods.c - pods without a home, grouped, and those that cannot be made: see attention.h.
+ */
 #include "attention_int.h"
+#include "held.h"
 
 #include "common/base/map.h"
 #include "common/base/str.h"
@@ -76,8 +78,25 @@ static void group_tell(struct attention_ctx *x, const struct group *g)
                       : NULL);
 }
 
+static void about_held(struct attention_ctx *x)
+{
+    struct held_list l = {NULL, 0, 0};
+    held_find(x->in->world, x->a, NULL, &l);
+    for (size_t i = 0; i < l.n; i++) {
+        const struct held *h = &l.v[i];
+        attention_add(x, TOPIC_WORKLOAD, h->code, h->kind,
+                      arena_printf(x->a, "%s/%s", h->ns, h->name),
+                      arena_printf(x->a, "%lld pod%s not created: %s", (long long)h->missing,
+                                   h->missing == 1 ? " is" : "s are", h->why),
+                      x->in->world->live ? arena_printf(x->a, "kubectl describe %s %s -n %s",
+                                                        h->kind, h->name, h->ns)
+                                         : NULL);
+    }
+}
+
 void attention_pods(struct attention_ctx *x)
 {
+    about_held(x);
     const struct sched_result *r = x->in->decision->result;
     struct map *groups = map_new(GROUPS_MAX);
     for (uint32_t i = 0; i < r->n_refused; i++) {

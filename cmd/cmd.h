@@ -23,6 +23,7 @@ struct cmd {
     const struct clock *clock;
     struct term term;
     FILE *out, *err;
+    FILE *in; /* a person who can be asked; NULL = there is none */
     int code; /* exit code if the command succeeds */
 };
 
@@ -37,6 +38,14 @@ extern const struct cmd_info cmd_status_info;
 extern const struct cmd_info cmd_explain_info;
 extern const struct cmd_info cmd_simulate_info;
 extern const struct cmd_info cmd_consolidate_info;
+extern const struct cmd_info cmd_history_info;
+extern const struct cmd_info cmd_replace_info;
+extern const struct cmd_info cmd_cordon_info;
+extern const struct cmd_info cmd_uncordon_info;
+extern const struct cmd_info cmd_pause_info;
+extern const struct cmd_info cmd_resume_info;
+extern const struct cmd_info cmd_hold_info;
+extern const struct cmd_info cmd_unhold_info;
 extern const struct cmd_info cmd_snapshot_info;
 extern const struct cmd_info cmd_version_info;
 

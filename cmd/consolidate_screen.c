@@ -217,7 +217,9 @@ static void put_who(const struct consolidate_screen *x, struct buf *out)
                        text_safe(x->a, f->mode));
             return;
         }
-        buf_puts(out, "Who acts: karp-agent, which removes empty nodes by itself.\n");
+        buf_puts(out,
+                 "Who acts: karp-agent, which removes empty nodes by itself. To stop it:  kubectl "
+                 "karp pause\n");
         return;
     case CHARGE_NONE:
         buf_puts(out, "Who acts: nobody, no controller is in charge.\n");

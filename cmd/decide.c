@@ -6,6 +6,7 @@
 #include "common/core/labels.h"
 #include "common/kube/ec2class.h"
 #include "facts.h"
+#include "holds.h"
 #include "usage.h"
 
 #define SCRATCH_MAX SIZE_MAX
@@ -357,8 +358,19 @@ static void gate(struct snapshot_pool_in *p)
     }
 }
 
+/* What the pool itself says comes first. */
+static void close_held(struct decider *d, const struct facts *f, struct snapshot_pool_in *p)
+{
+    const char *by = holds_obeyed(f) ? holds_launches(d->w, d->a, p->pool->m.name) : NULL;
+    if (by) {
+        close_pool(p, REASON_Held, by);
+    }
+}
+
 static int add_pools(struct decider *d, struct snapshot_in *in)
 {
+    struct facts facts;
+    facts_read(d->w, d->a, &facts);
     size_t n = world_n(d->w, KIND_NODE_POOL);
     struct snapshot_pool_in *v = ARENA_NEW_N(d->a, struct snapshot_pool_in, n);
     for (size_t i = 0; i < n; i++) {
@@ -374,6 +386,7 @@ static int add_pools(struct decider *d, struct snapshot_in *in)
                                          .offerings = m->offerings,
                                          .max_new_nodes = -1};
         gate(&v[i]);
+        close_held(d, &facts, &v[i]);
         (void)sym_intern(d->w->syms, np->m.name);
         (void)sym_intern(d->w->syms, np->class_ref.name);
     }

@@ -4,92 +4,31 @@
 #include "common/base/clock.h"
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
+#include "common/base/timefmt.h"
+#include "common/core/approval.h"
 #include "fleet.h"
+#include "holds.h"
 #include "labelsel.h"
 #include "report.h"
 #include "screen.h"
 
-#define ANN_APPROVAL "karp.dev/disruption-approval"
 #define STEP_UNITS UINT64_C(50000000)
 
-const uint64_t disrupt_kinds =
-    GATHER(KIND_POD_DISRUPTION_BUDGET) | GATHER(KIND_DISRUPTION_REQUEST) | GATHER(KIND_HOLD);
+const uint64_t disrupt_kinds = GATHER(KIND_POD_DISRUPTION_BUDGET) | GATHER(KIND_DISRUPTION_REQUEST);
 
 /* ---- Holds ----------------------------------------------------------------------------------- */
-
-static bool targets(const struct world_hold *h, const struct snapshot_node *n)
-{
-    if (str_eq(h->target_kind, "Cluster")) {
-        return true;
-    }
-    if (str_eq(h->target_kind, "NodePool")) {
-        return n->pool && str_eq(n->pool->np->m.name, h->target_name);
-    }
-    if (str_eq(h->target_kind, "NodeClaim")) {
-        return n->claim && str_eq(n->claim->m.name, h->target_name);
-    }
-    return str_eq(h->target_kind, "Node") && n->node && str_eq(n->node->m.name, h->target_name);
-}
 
 static const char *held(void *ctx, const struct snapshot_node *n)
 {
     struct disrupt *d = ctx;
     const struct world *w = &d->s->w;
-    for (size_t i = 0; i < world_n(w, KIND_HOLD); i++) {
-        const struct world_hold *h = world_at(w, KIND_HOLD, i);
-        if ((h->until_ns == 0 || h->until_ns > w->now_ns) && targets(h, n)) {
-            struct arena *a = &d->s->a;
-            return arena_printf(a, "hold %s%s%s%s%s%s%s", h->name, *h->by ? " by " : "", h->by,
-                                h->until_ns ? " until " : "",
-                                h->until_ns ? screen_clock(a, h->until_ns, w->now_ns) : "",
-                                *h->reason ? ": " : "", h->reason);
-        }
-    }
-    return NULL;
+    const char *pool = n->pool ? n->pool->np->m.name : NULL;
+    const char *claim = n->claim ? n->claim->m.name : NULL;
+    const char *node = n->node ? n->node->m.name : NULL;
+    return holds_node(w, &d->s->a, pool, claim, node);
 }
 
 /* ---- approval -------------------------------------------------------------------------------- */
-
-/* "Off", "Required", "Underutilized,Drifted"; false if it is none of these. */
-static bool parse_approval(const char *text, unsigned *ret)
-{
-    *ret = 0;
-    if (str_eq(text, "Off")) {
-        return true;
-    }
-    if (str_eq(text, "Required")) {
-        *ret = DISRUPT_UNDERUTILIZED | DISRUPT_DRIFTED;
-        return true;
-    }
-    for (const char *at = text;; at++) {
-        size_t n = strcspn(at, ",");
-        bool found = false;
-        static const enum disruption_reason all[] = {DISRUPT_UNDERUTILIZED, DISRUPT_EMPTY,
-                                                     DISRUPT_DRIFTED};
-        for (size_t i = 0; i < ARRAY_LEN(all); i++) {
-            const char *name = budget_reason_name(all[i]);
-            if (strlen(name) == n && memcmp(name, at, n) == 0) {
-                *ret |= (unsigned)all[i];
-                found = true;
-            }
-        }
-        at += n;
-        if (!found || *at == '\0') {
-            return found;
-        }
-    }
-}
-
-/* What asks for a decision on this node. A value that cannot be read asks for all. */
-static unsigned approval_of(const struct disrupt *d, const struct snapshot_node *n)
-{
-    const char *text = n->pool ? kvs_get(&n->pool->np->m.annotations, ANN_APPROVAL) : NULL;
-    unsigned ret;
-    if (!text) {
-        return d->approval;
-    }
-    return parse_approval(text, &ret) ? ret : DISRUPT_ALL;
-}
 
 static bool asks_about(const struct world_request *r, const struct snapshot_node *n)
 {
@@ -124,7 +63,7 @@ static const char *approval_pending(void *ctx, const struct snapshot_node *n)
     struct disrupt *d = ctx;
     const struct world *w = &d->s->w;
     bool empty = !n->usage || n->usage->pods == 0;
-    unsigned asks = approval_of(d, n);
+    unsigned asks = approval_of(n->pool ? n->pool->np : NULL, d->approval);
     for (size_t i = 0; i < world_n(w, KIND_DISRUPTION_REQUEST); i++) {
         const struct world_request *r = world_at(w, KIND_DISRUPTION_REQUEST, i);
         if (!in_force(d, r) || !asks_about(r, n)) {
@@ -237,6 +176,12 @@ static int check_pools(const struct session *s, struct err *reterr)
     return 0;
 }
 
+/* The option, else what the agent has published. */
+static const char *told(const struct disrupt *d, const char *option, const char *path)
+{
+    return option ? option : jsonx_str(d->s->w.facts, path);
+}
+
 static int read_options(struct disrupt *d, unsigned reasons, struct consolidate_options *ret,
                         struct err *reterr)
 {
@@ -244,11 +189,18 @@ static int read_options(struct disrupt *d, unsigned reasons, struct consolidate_
     consolidate_options_default(ret);
     ret->reasons = reasons;
     ret->upstream = d->facts.charge == CHARGE_KARPENTER;
+    const char *life = jsonx_str(d->s->w.facts, "options.minNodeLife");
+    int64_t spot = o->spot_min_types > 0 ? o->spot_min_types
+                                         : jsonx_int(d->s->w.facts, "options.spotMinTypes", 0);
     ret->min_node_life_ns = o->min_node_life_ns;
-    ret->return_to_weight = o->return_to_weight;
+    if (o->min_node_life_ns == 0 && life) {
+        (void)timefmt_parse_duration(life, &ret->min_node_life_ns);
+    }
+    ret->return_to_weight =
+        o->return_to_weight || json_is_true(jsonx_at(d->s->w.facts, "options.returnToWeight"));
     ret->ignore_budgets = o->ignore_budgets;
-    if (o->spot_min_types > 0 && o->spot_min_types <= CATALOG_MAX_TYPES) {
-        ret->spot_min_types = (uint32_t)o->spot_min_types;
+    if (spot > 0 && spot <= CATALOG_MAX_TYPES) {
+        ret->spot_min_types = (uint32_t)spot;
     }
     ret->max_steps = o->max_actions > UINT32_MAX ? UINT32_MAX : (uint32_t)o->max_actions;
     if (o->selector && labelsel_parse(&d->s->a, o->selector, &d->selector, reterr) != 0) {
@@ -258,18 +210,20 @@ static int read_options(struct disrupt *d, unsigned reasons, struct consolidate_
         ret->selected = selected;
         ret->selected_ctx = d;
     }
-    if (o->min_saving && !consolidate_parse_saving(o->min_saving, &ret->min_saving)) {
-        return bad_option(o->min_saving, "min-saving", "a share such as 10% or $/h", reterr);
+    const char *saving = told(d, o->min_saving, "options.minSaving");
+    const char *approval = told(d, o->approval, "options.approval");
+    if (saving && !consolidate_parse_saving(saving, &ret->min_saving)) {
+        return bad_option(saving, "min-saving", "a share such as 10% or $/h", reterr);
     }
-    if (o->approval && !parse_approval(o->approval, &d->approval)) {
-        return bad_option(o->approval, "approval",
+    if (approval && !approval_parse(approval, &d->approval)) {
+        return bad_option(approval, "approval",
                           "Off, Required or some of Underutilized,Drifted,Empty", reterr);
     }
     if (decide_options(d->s->c, &d->s->w, &d->s->a, &ret->sched, reterr) != 0 ||
         check_pools(d->s, reterr) != 0) {
         return -1;
     }
-    return read_gates(o->feature_gates, ret, reterr);
+    return read_gates(told(d, o->feature_gates, "options.featureGates"), ret, reterr);
 }
 
 /* ---- what is hidden -------------------------------------------------------------------------- */
@@ -307,10 +261,10 @@ int disrupt_plan(struct session *s, unsigned reasons, struct disrupt *ret, struc
     if (disrupt_hidden(&s->w, &s->a)) {
         options.selected = no_node;
     }
-    bool ours = ret->facts.charge != CHARGE_KARPENTER;
+    bool ours = holds_obeyed(&ret->facts);
     struct candidate_facts facts = {.ctx = ret,
                                     .launches_failing = launches_failing,
-                                    .held = held,
+                                    .held = ours ? held : NULL,
                                     .churn_until = churn_until,
                                     .price_suspect = price_suspect,
                                     .drift_suspect = drift_suspect,

@@ -5,7 +5,8 @@
  *  - Holds, on the cluster, a NodePool, a NodeClaim or a Node, that have not run out;
  *  - DisruptionRequests: one without a decision, or none where approval is asked for
  *    (karp.dev/disruption-approval, --approval; Empty waits only where it is named), is
- *    ApprovalPending; a denied one is Denied. Where Karpenter is in charge neither counts;
+ *    ApprovalPending; a denied one is Denied. Where Karpenter is in charge nothing of it counts,
+ *    nor do Holds;
  *  - trouble that the agent has published or set as a condition: LaunchIneffective and
  *    RegistrationFailing (LaunchesFailing), ChurnGuard, DriftSuspect and DriftHalted
  * (DriftSuspect), PriceSuspect, ClockSkew;

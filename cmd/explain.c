@@ -280,7 +280,7 @@ static int explain_pods(struct session *s, const struct asked *asked, const stru
                                                      "involvedObject.name=%s",
                                                      asked->names[0])
                                       : "involvedObject.kind=Pod,reason=FailedScheduling";
-    uint64_t more = asked->pending ? 0 : disrupt_kinds;
+    uint64_t more = asked->pending ? held_kinds : disrupt_kinds;
     struct disrupt d;
     if (session_gather(s, session_kinds | more | GATHER(KIND_EVENT), reterr) != 0 ||
         session_decide(s, DECIDE_AS_AGENT, reterr) != 0 ||

@@ -2,6 +2,7 @@
 #include "explain_objects.h"
 
 #include "common/base/str.h"
+#include "departed.h"
 #include "nodeview.h"
 #include "poolview.h"
 #include "screen.h"
@@ -28,17 +29,54 @@ static int not_found(const struct explain_objects *x, const char *name, struct e
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
+/* One that is gone may have left a trace: then gone[i] has it, and v[i] is nothing. */
 static int find_nodes(const struct explain_objects *x, const struct disrupt *d, struct nodeview *v,
-                      struct err *reterr)
+                      struct departed_list *gone, struct err *reterr)
 {
     for (size_t i = 0; i < x->n; i++) {
         const struct snapshot_node *n = nodeview_find(x->s, x->kind, x->names[i]);
-        if (!n) {
+        if (n) {
+            nodeview_build(d, n, &v[i]);
+            continue;
+        }
+        gone[i] = departed_read(&x->s->w, &x->s->a, x->kind, x->names[i], 0);
+        if (gone[i].n == 0) {
             return not_found(x, x->names[i], reterr);
         }
-        nodeview_build(d, n, &v[i]);
     }
     return 0;
+}
+
+/* The last time that a node of this name was there. */
+static const struct departed *last_of(const struct departed_list *gone)
+{
+    return &gone->v[gone->n - 1];
+}
+
+static json_t *gone_json(const struct departed_list *gone)
+{
+    const struct departed *d = last_of(gone);
+    json_t *o = json_object(), *history = json_array();
+    report_text(o, "node", *d->node ? d->node : NULL);
+    report_text(o, "nodeClaim", *d->claim ? d->claim : NULL);
+    report_text(o, "nodePool", *d->pool ? d->pool : NULL);
+    report_put(o, "verdict", json_pack("{s:s, s:s}", "code", "Gone", "message", d->message));
+    for (size_t i = 0; i < gone->n; i++) {
+        (void)json_array_append_new(history, departed_json(&gone->v[i]));
+    }
+    report_put(o, "history", history);
+    return o;
+}
+
+static void gone_screen(const struct explain_objects *x, const struct departed_list *gone,
+                        struct buf *out)
+{
+    for (size_t i = 0; i < gone->n; i++) {
+        if (i > 0) {
+            buf_putc(out, '\n');
+        }
+        departed_screen(&gone->v[i], &x->s->c->term, &x->s->a, x->s->w.now_ns, x->s->money, out);
+    }
 }
 
 /* ---- showing --------------------------------------------------------------------------------- */
@@ -48,11 +86,15 @@ struct views {
     const struct explain_objects *x;
     const struct nodeview *nodes;
     const struct poolview *pools;
+    const struct departed_list *gone; /* beside nodes */
 };
 
 static json_t *body(const struct views *v, size_t i)
 {
-    return v->nodes ? nodeview_json(&v->nodes[i]) : poolview_json(&v->pools[i]);
+    if (!v->nodes) {
+        return poolview_json(&v->pools[i]);
+    }
+    return v->gone[i].n ? gone_json(&v->gone[i]) : nodeview_json(&v->nodes[i]);
 }
 
 static json_t *headed(const struct views *v, bool list)
@@ -94,7 +136,9 @@ static void screens(const struct views *v, bool wide, struct buf *out)
         if (i > 0) {
             buf_putc(out, '\n');
         }
-        if (v->nodes) {
+        if (v->nodes && v->gone[i].n) {
+            gone_screen(v->x, &v->gone[i], out);
+        } else if (v->nodes) {
             nodeview_screen(&v->nodes[i], wide, out);
         } else {
             poolview_screen(&v->pools[i], out);
@@ -130,10 +174,12 @@ static int explain_nodes(const struct explain_objects *x, const struct out_spec 
 {
     struct disrupt d;
     struct nodeview *v = ARENA_NEW_N(&x->s->a, struct nodeview, x->n);
-    if (disrupt_plan(x->s, DISRUPT_ALL, &d, reterr) != 0 || find_nodes(x, &d, v, reterr) != 0) {
+    struct departed_list *gone = ARENA_NEW_N(&x->s->a, struct departed_list, x->n);
+    if (disrupt_plan(x->s, DISRUPT_ALL, &d, reterr) != 0 ||
+        find_nodes(x, &d, v, gone, reterr) != 0) {
         return -1;
     }
-    return render(&(struct views){x, v, NULL}, spec, reterr);
+    return render(&(struct views){x, v, NULL, gone}, spec, reterr);
 }
 
 static int explain_pools(const struct explain_objects *x, const struct out_spec *spec,
@@ -149,7 +195,7 @@ static int explain_pools(const struct explain_objects *x, const struct out_spec 
         }
         poolview_build(x->s, p, &fleet, &v[i]);
     }
-    return render(&(struct views){x, NULL, v}, spec, reterr);
+    return render(&(struct views){x, NULL, v, NULL}, spec, reterr);
 }
 
 int explain_objects(const struct explain_objects *x, const struct out_spec *spec,
@@ -157,7 +203,8 @@ int explain_objects(const struct explain_objects *x, const struct out_spec *spec
 {
     /* Events about what is in no namespace: nodes, claims and pools. */
     x->s->w.event_fields = "involvedObject.namespace=";
-    if (session_gather(x->s, session_kinds | disrupt_kinds | GATHER(KIND_EVENT), reterr) != 0 ||
+    if (session_gather(x->s, session_kinds | disrupt_kinds | GATHER(KIND_EVENT) | GATHER_HISTORY,
+                       reterr) != 0 ||
         session_decide(x->s, DECIDE_AS_AGENT, reterr) != 0) {
         return -1;
     }

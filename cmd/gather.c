@@ -82,7 +82,8 @@ static bool parse_clock(const char *s, int64_t *ret_ns)
     return hour < 24 && minute < 60;
 }
 
-int gather_time(const char *at, int64_t now_ns, int64_t *ret_ns, bool *ret_full, struct err *reterr)
+int gather_time(const char *flag, const char *at, int64_t now_ns, int64_t *ret_ns, bool *ret_full,
+                struct err *reterr)
 {
     int64_t of_day;
     *ret_full = false;
@@ -92,9 +93,9 @@ int gather_time(const char *at, int64_t now_ns, int64_t *ret_ns, bool *ret_full,
     }
     if (!parse_clock(at, &of_day)) {
         return err_set(reterr, ERR_INVALID,
-                       "invalid argument \"%s\" for \"--at\" flag: must be an RFC 3339 time or "
+                       "invalid argument \"%s\" for \"--%s\" flag: must be an RFC 3339 time or "
                        "HH:MM",
-                       at);
+                       at, flag);
     }
     int64_t next = now_ns / DAY_NS * DAY_NS + of_day;
     *ret_ns = next > now_ns ? next : next + DAY_NS;
@@ -108,7 +109,7 @@ int gather(struct cmd *c, uint64_t kinds, struct world *w, struct err *reterr)
     bool full = false;
     int64_t wall_ns = clock_wall(c->clock);
     w->now_ns = wall_ns;
-    if (c->o->at && gather_time(c->o->at, wall_ns, &w->now_ns, &full, reterr) != 0) {
+    if (c->o->at && gather_time("at", c->o->at, wall_ns, &w->now_ns, &full, reterr) != 0) {
         return -1;
     }
     w->live = c->o->snapshots.n == 0;

@@ -20,6 +20,7 @@
 #include "world.h"
 
 #define GATHER(kind) (UINT64_C(1) << (kind))
+#define GATHER_HISTORY GATHER(KIND_COUNT) /* ConfigMap karp-history */
 
 /* kinds: GATHER bits. On failure the world holds what was read so far; the caller has it released
  * in any case. */
@@ -28,8 +29,8 @@ int gather(struct cmd *c, uint64_t kinds, struct world *w, struct err *reterr);
 /* The two halves, for tests. */
 int gather_snapshot(struct world *w, const char *path, struct err *reterr);
 int gather_live(struct cmd *c, uint64_t kinds, struct world *w, struct err *reterr);
-/* --at as a wall time; *ret_full tells a full time from HH:MM. */
-int gather_time(const char *at, int64_t now_ns, int64_t *ret_ns, bool *ret_full,
+/* An option's time as a wall time; *ret_full tells a full time from HH:MM. */
+int gather_time(const char *flag, const char *at, int64_t now_ns, int64_t *ret_ns, bool *ret_full,
                 struct err *reterr);
 
 #endif

@@ -99,18 +99,28 @@ static void list(struct live *l, enum kube_kind k)
 
 /* ---- single objects -------------------------------------------------------------------------- */
 
-static void on_facts(void *arg, const struct kube_resp *resp)
+static void on_published(struct live *l, const struct kube_resp *resp, const char *name,
+                         const char *what)
 {
-    struct live *l = arg;
     if (resp->err.kind == ERR_NONE) {
         (void)world_add(l->w, resp->body, "ConfigMap", "v1");
     } else if (resp->err.kind == ERR_FORBIDDEN) {
-        world_note(l->w, "not allowed to read the agent's facts; the answer may be incomplete (%s)",
-                   resp->err.msg);
+        world_note(l->w, "not allowed to read the agent's %s; the answer may be incomplete (%s)",
+                   what, resp->err.msg);
     } else if (resp->err.kind != ERR_NOT_FOUND) {
-        fail(l, &resp->err, "reading ConfigMap " WORLD_FACTS);
+        fail(l, &resp->err, name);
     }
     finished(l);
+}
+
+static void on_facts(void *arg, const struct kube_resp *resp)
+{
+    on_published(arg, resp, "reading ConfigMap " WORLD_FACTS, "facts");
+}
+
+static void on_history(void *arg, const struct kube_resp *resp)
+{
+    on_published(arg, resp, "reading ConfigMap " WORLD_HISTORY, "history");
 }
 
 static void on_version(void *arg, const struct kube_resp *resp)
@@ -145,7 +155,12 @@ static void on_karp(void *arg, const struct kube_resp *resp)
     for (size_t i = 0; resp->err.kind == ERR_NONE && i < ARRAY_LEN(ours); i++) {
         if (discovered(resp->body, ours[i])) {
             list(l, ours[i]);
+        } else {
+            l->w->absent[ours[i]] = true;
         }
+    }
+    for (size_t i = 0; resp->err.kind == ERR_NOT_FOUND && i < ARRAY_LEN(ours); i++) {
+        l->w->absent[ours[i]] = true;
     }
     bool lost = resp->err.kind != ERR_NONE && resp->err.http == 0;
     if (lost || resp->err.kind == ERR_UNAUTHENTICATED) {
@@ -165,6 +180,10 @@ static void start(struct live *l, uint64_t kinds)
     if (kinds & GATHER(KIND_CONFIG_MAP)) {
         l->open++;
         (void)kube_get(c, KIND_CONFIG_MAP, l->w->agent_ns, WORLD_FACTS, on_facts, l);
+    }
+    if (kinds & GATHER_HISTORY) {
+        l->open++;
+        (void)kube_get(c, KIND_CONFIG_MAP, l->w->agent_ns, WORLD_HISTORY, on_history, l);
     }
     uint64_t skip = GATHER(KIND_CONFIG_MAP) | GATHER(KIND_DISRUPTION_REQUEST) | GATHER(KIND_HOLD);
     for (int k = 0; k < KIND_COUNT; k++) {

@@ -15,9 +15,11 @@
 #define HELP_MAX (256u << 10)
 #define TYPO_DISTANCE 2
 
-static const struct cmd_info *const commands[] = {&cmd_status_info,      &cmd_explain_info,
-                                                  &cmd_consolidate_info, &cmd_simulate_info,
-                                                  &cmd_snapshot_info,    &cmd_version_info};
+static const struct cmd_info *const commands[] = {
+    &cmd_status_info,   &cmd_explain_info, &cmd_consolidate_info, &cmd_simulate_info,
+    &cmd_history_info,  &cmd_replace_info, &cmd_cordon_info,      &cmd_uncordon_info,
+    &cmd_pause_info,    &cmd_resume_info,  &cmd_hold_info,        &cmd_unhold_info,
+    &cmd_snapshot_info, &cmd_version_info};
 
 /* kubectl-karp on PATH is typed "kubectl karp". */
 static const char *program(const char *argv0)
@@ -202,6 +204,7 @@ int main(int argc, char **argv)
                     .o = &o,
                     .env = &env,
                     .clock = &clock_real,
+                    .in = isatty(STDIN_FILENO) ? stdin : NULL,
                     .out = stdout,
                     .err = stderr};
     int code = dispatch(&c, &o, argc > 0 ? argc - 1 : 0, (const char *const *)argv + (argc > 0));

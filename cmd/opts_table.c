@@ -141,6 +141,32 @@ static const struct opt pods[] = {
 };
 GROUP(opts_pods, "Pods", pods);
 
+static const struct opt writing[] = {
+    {"dry-run", 0, OPT_CHOICE, AT(dry_run), NULL, "client|server|none",
+     "client: only say what would be written; server: have the server check it too"},
+    {"yes", 'y', OPT_FLAG, AT(yes), NULL, NULL, "Do not ask"},
+};
+GROUP(opts_write, "Writing", writing);
+
+static const struct opt pause[] = {
+    {"all", 0, OPT_FLAG, AT(all), NULL, NULL, "Launch no nodes either"},
+};
+GROUP(opts_pause, "Pause", pause);
+
+static const struct opt hold[] = {
+    {"for", 0, OPT_DURATION, AT(for_ns), "TIME", NULL, "Ends by itself after: 30m, 4h, 3d"},
+    {"until", 0, OPT_TEXT, AT(until), "TIME", NULL,
+     "Ends by itself at: RFC 3339, or HH:MM for the next such time in UTC"},
+    {"reason", 0, OPT_TEXT, AT(reason), "TEXT", NULL, "Why, for others"},
+};
+GROUP(opts_hold, "Hold", hold);
+
+static const struct opt history[] = {
+    {"since", 0, OPT_DURATION, AT(since_ns), "TIME", NULL,
+     "Only what left within this time: 30m, 24h, 3d"},
+};
+GROUP(opts_history, "History", history);
+
 static const struct opt snapshot[] = {
     {"redact", 0, OPT_FLAG, AT(redact), NULL, NULL,
      "Replace names, labels and the like by others; leave out what no decision needs"},

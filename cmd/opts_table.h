@@ -16,6 +16,10 @@ extern const struct opt_group opts_decision;   /* how the core decides */
 extern const struct opt_group opts_what_if;    /* -f, --scale, --set */
 extern const struct opt_group opts_consolidate;
 extern const struct opt_group opts_pods;     /* -A, --pending */
+extern const struct opt_group opts_write;    /* --dry-run, --yes */
+extern const struct opt_group opts_pause;    /* --all */
+extern const struct opt_group opts_hold;     /* --for, --until, --reason */
+extern const struct opt_group opts_history;  /* --since */
 extern const struct opt_group opts_snapshot; /* --redact */
 extern const struct opt_group opts_version;
 

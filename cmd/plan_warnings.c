@@ -164,9 +164,20 @@ static void warn_naked(json_t *list, struct session *s)
     }
 }
 
+static void warn_held(json_t *list, struct session *s)
+{
+    for (size_t i = 0; i < s->held.n; i++) {
+        const struct held *h = &s->held.v[i];
+        report_warn(list, h->code, arena_printf(&s->a, "%s/%s/%s", h->kind, h->ns, h->name),
+                    arena_printf(&s->a, "%lld of %lld new pods are created: %s", (long long)h->made,
+                                 (long long)(h->made + h->missing), h->why));
+    }
+}
+
 void plan_warnings(json_t *list, struct session *s, const struct plan *p)
 {
     report_warnings(list, &s->a, s);
+    warn_held(list, s);
     warn_shares(list, s, p);
     warn_naked(list, s);
 }

@@ -122,7 +122,29 @@ static void put_group(struct session *s, const struct podgroup *g, struct buf *o
     buf_putc(out, '\n');
 }
 
-void podlist_screen(struct session *s, struct podview *const *v, size_t n, struct buf *out)
+/* Of one namespace only if it was named. */
+static void find_held(struct session *s, struct held_list *ret)
+{
+    *ret = (struct held_list){NULL, 0, 0};
+    held_find(&s->w, &s->a, s->c->o->all_namespaces ? NULL : s->c->o->kube.ns, ret);
+}
+
+static void put_held(struct session *s, struct buf *out)
+{
+    struct held_list l;
+    find_held(s, &l);
+    for (size_t i = 0; i < l.n; i++) {
+        const struct held *h = &l.v[i];
+        buf_puts(out, i == 0 ? "\nNOT CREATED\n   " : "   ");
+        screen_wrap(&s->c->term, &s->a, 6,
+                    arena_printf(&s->a, "%s %s/%s: %s: %s", h->kind, h->ns, h->name,
+                                 screen_count(&s->a, h->missing, "pod"), h->why),
+                    out);
+        buf_putc(out, '\n');
+    }
+}
+
+static void put_groups(struct session *s, struct podview *const *v, size_t n, struct buf *out)
 {
     size_t n_groups, homeless = 0;
     const struct podgroup *g = podgroups(s, v, n, &n_groups);
@@ -145,4 +167,25 @@ void podlist_screen(struct session *s, struct podview *const *v, size_t n, struc
         buf_printf(out, "\nOne of them in full:  kubectl karp explain pod %s -n %s\n",
                    text_safe(&s->a, first->pod->m.name), text_safe(&s->a, first->pod->m.ns));
     }
+}
+
+void podlist_screen(struct session *s, struct podview *const *v, size_t n, struct buf *out)
+{
+    put_groups(s, v, n, out);
+    put_held(s, out);
+}
+
+json_t *podlist_held(struct session *s)
+{
+    struct held_list l;
+    json_t *list = json_array();
+    find_held(s, &l);
+    for (size_t i = 0; i < l.n; i++) {
+        const struct held *h = &l.v[i];
+        json_t *o = json_pack("{s:s, s:s, s:o}", "code", h->code, "message", h->why, "object",
+                              json_sprintf("%s/%s/%s", h->kind, h->ns, h->name));
+        report_int(o, "pods", h->missing);
+        (void)json_array_append_new(list, o);
+    }
+    return list;
 }

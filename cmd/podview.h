@@ -74,7 +74,9 @@ struct podgroup {
 const struct podgroup *podgroups(struct session *s, struct podview *const *v, size_t n,
                                  size_t *ret_n);
 
-/* Several pods: PodExplanationList, and the screen grouped by cause. */
+/* Several pods: PodExplanationList, and the screen grouped by cause; behind them the workloads
+ * whose pods cannot be made. */
+json_t *podlist_held(struct session *s); /* [{object, pods, code, message}] */
 json_t *podlist_json(struct session *s, struct podview *const *v, size_t n);
 void podlist_screen(struct session *s, struct podview *const *v, size_t n, struct buf *out);
 

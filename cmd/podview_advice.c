@@ -5,6 +5,7 @@
 #include "common/base/quantity.h"
 #include "common/base/str.h"
 #include "common/core/labels.h"
+#include "holds.h"
 
 #define VALUES_MAX 512u
 
@@ -243,6 +244,9 @@ static void advise_pool(struct podview *v, const struct explain_pool *p)
     case REASON_PoolNotReady:
         advise(v, arena_printf(a, "kubectl describe nodepool %s", name));
         advise_class(v, p);
+        return;
+    case REASON_Held:
+        advise(v, holds_undo(&v->s->w, a, name));
         return;
     case REASON_Taint:
         advise_taint(v, p);

@@ -164,6 +164,9 @@ json_t *podlist_json(struct session *s, struct podview *const *v, size_t n)
     report_text(o, "kind", "PodExplanationList");
     report_put(o, "groups", groups);
     report_put(o, "items", items);
+    if (s->c->o->pending) {
+        report_put(o, "notCreated", podlist_held(s));
+    }
     podview_warnings(warnings, s, v, n);
     report_put(o, "warnings", warnings);
     report_put(o, "incomplete", json_boolean(report_incomplete(s)));

@@ -11,6 +11,7 @@
 #include "common/core/explain.h"
 #include "decide.h"
 #include "gather.h"
+#include "held.h"
 #include "objects.h"
 
 struct disrupt;
@@ -28,6 +29,7 @@ struct session {
     struct map *placed;                   /* by class and place, likewise; made with pods */
     struct decision **asides;             /* about one pod each; they go with the decision */
     size_t n_asides, cap_asides;
+    struct held_list held;         /* what a what-if could not make */
     const struct disrupt *disrupt; /* what could leave; NULL unless the command asked for it */
     bool money;                    /* false: --no-prices */
 };

@@ -69,7 +69,7 @@ static int once(struct cmd *c, struct err *reterr)
         return -1;
     }
     session_init(&s, c, false);
-    int rc = session_gather(&s, session_kinds | disrupt_kinds, reterr);
+    int rc = session_gather(&s, session_kinds | disrupt_kinds | held_kinds, reterr);
     rc = rc ? rc : session_decide(&s, DECIDE_AS_AGENT, reterr);
     rc = rc ? rc : show(&s, &spec, reterr);
     session_done(&s);

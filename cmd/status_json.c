@@ -2,6 +2,7 @@
 #include "status.h"
 
 #include "common/base/quantity.h"
+#include "common/core/hold.h"
 #include "money.h"
 #include "report.h"
 
@@ -142,19 +143,17 @@ static json_t *holds(const struct status_view *s)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < world_n(s->w, KIND_HOLD); i++) {
-        const struct world_hold *h = world_at(s->w, KIND_HOLD, i);
-        json_t *o = json_object(), *target = json_object();
-        if (h->until_ns && h->until_ns <= s->w->now_ns) {
-            json_decref(o);
-            json_decref(target);
+        const struct hold *h = world_at(s->w, KIND_HOLD, i);
+        if (!hold_in_force(h, s->w->now_ns)) {
             continue;
         }
-        report_text(o, "name", h->name);
-        report_text(target, "kind", h->target_kind);
-        report_text(target, "name", h->target_name);
+        json_t *o = json_object(), *target = json_object();
+        report_text(o, "name", h->m.name);
+        report_text(target, "kind", hold_target_name(h->target));
+        report_text(target, "name", h->name);
         report_put(o, "target", target);
-        report_text(o, "scope", h->scope);
-        report_time(o, "until", h->until_ns);
+        report_text(o, "scope", h->all ? "All" : "Disruption");
+        report_time(o, "until", h->until_ns == HOLD_WITHOUT_END ? 0 : h->until_ns);
         report_text(o, "reason", h->reason);
         report_text(o, "by", h->by);
         (void)json_array_append_new(list, o);

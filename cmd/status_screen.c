@@ -5,6 +5,7 @@
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
 #include "common/core/labels.h"
+#include "holds.h"
 #include "money.h"
 #include "screen.h"
 #include "table.h"
@@ -486,6 +487,7 @@ static void put_stockouts(const struct status_view *s, struct buf *out)
 void status_screen(const struct status_view *s, bool wide, struct buf *out)
 {
     put_head(s, out);
+    holds_banner(s->w, &s->facts, &s->c->term, s->a, out);
     put_nodes(s, out);
     put_pods(s, out);
     put_usage(s, out);

@@ -46,7 +46,8 @@ const struct node_usage *const *usage_build(const struct world *w, struct arena 
         const struct node *n = world_at(w, KIND_NODE, i);
         (void)map_put(by_name, n->m.name, &v[i], NULL);
     }
-    for (int pass = 0; pass < 2; pass++) {
+    bool ports = false;
+    for (int pass = 0; pass < 1 + ports; pass++) {
         for (size_t i = 0; i < n_pods; i++) {
             const struct pod *p = world_at(w, KIND_POD, i);
             struct node_usage **slot = is_bound(p) ? map_get(by_name, p->node_name) : NULL;
@@ -59,6 +60,7 @@ const struct node_usage *const *usage_build(const struct world *w, struct arena 
             }
             if (pass == 0) {
                 count(a, *slot, p, w->now_ns);
+                ports = ports || p->cls->n_host_ports > 0;
             } else {
                 put_ports(a, *slot, p);
             }

@@ -259,9 +259,9 @@ static void scale_all(struct whatif *x, bool aloud)
         const struct object *w = objects_find(s->keep, t->kind, t->ns, t->name);
         if (w) {
             int64_t n = t->n >= 0 ? t->n : workload_wants(t->kind, w->o);
-            const char *why = workload_scale(s->keep, &s->a, s->w.decoder, w, n, s->w.now_ns);
-            if (why && aloud) {
-                cmd_warn(s->c, "%s", why);
+            struct held held;
+            if (!workload_scale(s->keep, &s->a, s->w.decoder, w, n, s->w.now_ns, &held) && aloud) {
+                held_add(&s->held, &s->a, &held);
             }
         }
     }

@@ -6,6 +6,8 @@
 #include "common/base/timefmt.h"
 #include "quota.h"
 
+#define WHY_MAX 1024u
+
 bool workload_is(enum kube_kind k)
 {
     return k == KIND_DEPLOYMENT || k == KIND_STATEFUL_SET || k == KIND_REPLICA_SET || k == KIND_JOB;
@@ -260,15 +262,20 @@ static json_t *owners_like(const struct objects *s, const struct object *w, cons
     return refs ? json_deep_copy(refs) : owner_of(w);
 }
 
-/* Completes the pod's spec as the API server would with the objects that there are. */
-static void admit(const struct objects *s, const char *ns, json_t *pod)
+/* Completes the pod's spec as the API server would with the objects that there are. NULL, or which
+ * LimitRange refuses it (arena). */
+static const char *admit(struct arena *a, const struct objects *s, const char *ns, json_t *pod)
 {
+    AUTO_BUF struct buf why;
     struct admission *all = admission_new();
+    buf_init(&why, WHY_MAX);
     for (size_t i = 0; i < objects_n(s); i++) {
         admission_put(all, objects_at(s, i)->kind, objects_at(s, i)->o);
     }
     admission_apply(all, ns, json_object_get(pod, "spec"));
+    bool refused = admission_refuses(all, ns, json_object_get(pod, "spec"), &why);
     admission_free(all);
+    return refused ? arena_strdup(a, why.p) : NULL;
 }
 
 /* Returns how many of so many could be made. */
@@ -293,8 +300,22 @@ static int64_t add_pods(struct objects *s, struct quota *q, const json_t *like, 
     return made;
 }
 
-const char *workload_scale(struct objects *s, struct arena *a, struct decoder *d,
-                           const struct object *w, int64_t n, int64_t now_ns)
+const char *workload_word(struct arena *a, enum kube_kind k)
+{
+    char *word = arena_strdup(a, kube_kind(k)->kind);
+    for (char *c = word; *c; c++) {
+        *c = (char)(*c >= 'A' && *c <= 'Z' ? *c - 'A' + 'a' : *c);
+    }
+    return word;
+}
+
+json_t *workload_template(const struct object *w, int64_t now_ns)
+{
+    return pod_template(w, owner_of(w), now_ns);
+}
+
+bool workload_scale(struct objects *s, struct arena *a, struct decoder *d, const struct object *w,
+                    int64_t n, int64_t now_ns, struct held *ret)
 {
     size_t have;
     const struct member *m = members(s, a, w, &have);
@@ -302,17 +323,21 @@ const char *workload_scale(struct objects *s, struct arena *a, struct decoder *d
         objects_del(s, KIND_POD, m[i - 1].ns, m[i - 1].name);
     }
     if ((int64_t)have >= n) {
-        return NULL;
+        return true;
     }
     /* w itself may move while pods are added. */
     const char *ns = arena_strdup(a, w->ns), *base = arena_strdup(a, w->name);
+    *ret = (struct held){.kind = workload_word(a, w->kind), .ns = ns, .name = base};
     json_t *like = pod_template(w, owners_like(s, w, m, have), now_ns);
-    const char *kind = kube_kind(w->kind)->kind, *why;
-    admit(s, ns, like);
     int64_t missing = n - (int64_t)have;
-    int64_t made = add_pods(s, quota_new(a, d, s, ns), like, ns, base, missing, &why);
+    ret->code = "LimitRange";
+    ret->why = admit(a, s, ns, like);
+    if (!ret->why) {
+        ret->code = "ResourceQuota";
+        ret->made =
+            add_pods(s, quota_new(a, d, s, ns, QUOTA_COUNTED), like, ns, base, missing, &ret->why);
+    }
+    ret->missing = missing - ret->made;
     json_decref(like);
-    return why ? arena_printf(a, "%s lets in %lld of %lld new pods of %s %s/%s", why,
-                              (long long)made, (long long)missing, kind, ns, base)
-               : NULL;
+    return ret->why == NULL;
 }

@@ -17,6 +17,7 @@
 
 #include "common/base/arena.h"
 #include "common/kube/decode.h"
+#include "held.h"
 #include "objects.h"
 
 #define WORKLOAD_PODS_MAX 200000
@@ -24,9 +25,13 @@
 bool workload_is(enum kube_kind k); /* Deployment, StatefulSet, ReplicaSet, Job */
 /* How many pods the object itself asks for. */
 int64_t workload_wants(enum kube_kind k, const json_t *o);
-/* n: 0 to WORKLOAD_PODS_MAX. NULL, or why there are fewer (arena): "resourcequota a: pods 5 lets in
- * 2 of 7 new pods of Deployment shop/api". */
-const char *workload_scale(struct objects *s, struct arena *a, struct decoder *d,
-                           const struct object *w, int64_t n, int64_t now_ns);
+/* "deployment" (arena). */
+const char *workload_word(struct arena *a, enum kube_kind k);
+/* A pod as its template has it, before admission; also of a DaemonSet. New reference. */
+json_t *workload_template(const struct object *w, int64_t now_ns);
+/* n: 0 to WORKLOAD_PODS_MAX. False if there are fewer, because a LimitRange or a ResourceQuota does
+ * not let them in: ret says which and how many. */
+bool workload_scale(struct objects *s, struct arena *a, struct decoder *d, const struct object *w,
+                    int64_t n, int64_t now_ns, struct held *ret);
 
 #endif

@@ -8,12 +8,13 @@
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
 #include "common/core/labels.h"
+#include "held.h"
 #include "objects.h"
 
 #include <stdarg.h>
 
 #define OBJECTS_MAX 5000000u
-#define FACTS_MAX (1u << 20)
+#define PUBLISHED_MAX (1u << 20)
 #define LEASE_DURATION_DEFAULT_S 15
 
 void world_init(struct world *w, const char *agent_ns)
@@ -23,6 +24,7 @@ void world_init(struct world *w, const char *agent_ns)
     w->syms = labels_symtab_new();
     w->decoder = decoder_new(w->syms);
     w->index = map_new(OBJECTS_MAX);
+    w->wanting = objects_new();
     w->agent_ns = agent_ns;
 }
 
@@ -70,6 +72,9 @@ static void object_free(struct world *w, enum kube_kind k, void *o)
     case KIND_POD_DISRUPTION_BUDGET:
         decode_pdb_free(o);
         return;
+    case KIND_HOLD:
+        decode_hold_free(o);
+        return;
     default: /* in the arena */
         return;
     }
@@ -83,7 +88,9 @@ void world_done(struct world *w)
         }
         free(w->lists[k].v);
     }
+    objects_free(w->wanting);
     json_decref(w->facts);
+    json_decref(w->history);
     map_free(w->index);
     decoder_free(w->decoder);
     symtab_free(w->syms);
@@ -106,6 +113,7 @@ void world_forget(struct world *w, enum kube_kind k)
     }
     w->n_objects -= w->lists[k].n;
     w->lists[k].n = 0;
+    objects_forget(w->wanting, k);
     if (w->keep) {
         objects_forget(w->keep, k);
     }
@@ -164,19 +172,6 @@ static struct world_request *read_request(struct world *w, const json_t *o)
     return r;
 }
 
-static struct world_hold *read_hold(struct world *w, const json_t *o)
-{
-    struct world_hold *h = ARENA_NEW(&w->mem, struct world_hold);
-    h->name = text(w, o, "metadata.name");
-    h->target_kind = text(w, o, "spec.target.kind");
-    h->target_name = text(w, o, "spec.target.name");
-    h->scope = arena_strdup(&w->mem, jsonx_str_or(o, "spec.scope", "Disruption"));
-    h->reason = text(w, o, "spec.reason");
-    h->by = text(w, o, "spec.by");
-    h->until_ns = time_at(o, "spec.until");
-    return h;
-}
-
 /* NULL if nobody asks about such objects. */
 static struct world_event *read_event(struct world *w, const json_t *o)
 {
@@ -202,23 +197,25 @@ static struct world_event *read_event(struct world *w, const json_t *o)
     return e;
 }
 
-static void read_facts(struct world *w, const json_t *o)
+/* One of the agent's ConfigMaps: JSON under one key. */
+static void read_published(struct world *w, const json_t *o, const char *name, const char *key,
+                           const char *what, json_t **dst)
 {
-    const char *facts = json_string_value(json_object_get(jsonx_obj(o, "data"), "facts.json"));
+    const char *said = json_string_value(json_object_get(jsonx_obj(o, "data"), key));
     struct err err = ERR_INIT;
-    if (!str_eq(jsonx_str(o, "metadata.name"), WORLD_FACTS) ||
-        !str_eq(jsonx_str(o, "metadata.namespace"), w->agent_ns) || !facts) {
+    if (!str_eq(jsonx_str(o, "metadata.name"), name) ||
+        !str_eq(jsonx_str(o, "metadata.namespace"), w->agent_ns) || !said) {
         return;
     }
-    json_t *v = jsonx_parse(facts, strnlen(facts, FACTS_MAX), WORLD_FACTS ": facts.json", &err);
+    json_t *v = jsonx_parse(said, strnlen(said, PUBLISHED_MAX), name, &err);
     if (!json_is_object(v)) {
-        world_note(w, "the agent's facts cannot be read: %s",
-                   err.kind ? err.msg : "facts.json is no object");
+        world_note(w, "the agent's %s cannot be read: %s", what,
+                   err.kind ? err.msg : "it is no object");
         json_decref(v);
         return;
     }
-    json_decref(w->facts);
-    w->facts = v;
+    json_decref(*dst);
+    *dst = v;
 }
 
 /* "repo/name:1.2.3@sha256:…" gives "1.2.3"; "" if there is no tag. */
@@ -328,11 +325,12 @@ static void *decode_object(struct world *w, enum kube_kind k, const json_t *o, s
     case KIND_DISRUPTION_REQUEST:
         return read_request(w, o);
     case KIND_HOLD:
-        return read_hold(w, o);
+        return decode_hold(w->decoder, o, err);
     case KIND_EVENT:
         return read_event(w, o);
     case KIND_CONFIG_MAP:
-        read_facts(w, o);
+        read_published(w, o, WORLD_FACTS, "facts.json", "facts", &w->facts);
+        read_published(w, o, WORLD_HISTORY, "history.json", "history", &w->history);
         return NULL;
     default:
         return NULL;
@@ -387,6 +385,11 @@ static void add_object(struct world *w, enum kube_kind k, const json_t *o)
     AUTO_FREE char *key = xasprintf("%s/%s/%s", kind, ns, name);
     if (w->keep) {
         objects_put(w->keep, k, o);
+    }
+    if (held_looked_at(k, o)) {
+        objects_put(w->wanting, k, o);
+    } else {
+        objects_del(w->wanting, k, ns, name);
     }
     void *decoded = decode_object(w, k, o, &err);
     w->n_objects++;
@@ -463,6 +466,7 @@ BY_META(pod_cmp, struct pod)
 BY_META(node_cmp, struct node)
 BY_META(daemonset_cmp, struct daemonset)
 BY_META(pool_cmp, struct nodepool)
+BY_META(hold_cmp, struct hold)
 BY_META(claim_cmp, struct nodeclaim)
 BY_META(class_cmp, struct nodeclass)
 
@@ -477,13 +481,6 @@ static int request_cmp(const void *x, const void *y)
 {
     const struct world_request *a = *(const struct world_request *const *)x;
     const struct world_request *b = *(const struct world_request *const *)y;
-    return str_cmp(a->name, b->name);
-}
-
-static int hold_cmp(const void *x, const void *y)
-{
-    const struct world_hold *a = *(const struct world_hold *const *)x;
-    const struct world_hold *b = *(const struct world_hold *const *)y;
     return str_cmp(a->name, b->name);
 }
 

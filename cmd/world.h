@@ -7,8 +7,9 @@
  * message.
  *
  * Beside the model's kinds it keeps what little commands want of others: Leases named
- * karpenter-leader-election, the agent's facts (ConfigMap karp-offerings), DisruptionRequests and
- * Holds, Events about pods, nodes, NodeClaims and NodePools, and which image the controllers run.
+ * karpenter-leader-election, the agent's facts and history (ConfigMaps karp-offerings,
+ * karp-history), DisruptionRequests and Holds, Events about pods, nodes, NodeClaims and NodePools,
+ * and which image the controllers run.
  *
  * With `keep` every object of a known kind is kept there as it came (objects.h), so that a command
  * can change objects and have the world made anew from them.
@@ -21,6 +22,7 @@
 
 #define WORLD_LEASE "karpenter-leader-election"
 #define WORLD_FACTS "karp-offerings"
+#define WORLD_HISTORY "karp-history"
 #define WORLD_MALFORMED_MAX 1000u
 #define WORLD_NOTES_MAX 64u
 #define WORLD_CANDIDATES_MAX 1000u /* of one request that are read */
@@ -51,11 +53,6 @@ struct world_request {
     int64_t created_ns, expires_ns;
 };
 
-struct world_hold {
-    const char *name, *target_kind, *target_name, *scope, *reason, *by;
-    int64_t until_ns; /* 0 = without end */
-};
-
 /* What a controller says about an object. */
 struct world_event {
     enum kube_kind about; /* pod, node, NodeClaim or NodePool */
@@ -77,8 +74,9 @@ struct world {
     struct arena mem;
     struct symtab *syms;
     struct decoder *decoder;
-    struct objects *keep; /* borrowed, may be NULL */
-    struct map *index;    /* "kind/ns/name" → 1 + place in its list */
+    struct objects *keep;    /* borrowed, may be NULL */
+    struct objects *wanting; /* workloads that want more pods than there are, and quotas: held.h */
+    struct map *index;       /* "kind/ns/name" → 1 + place in its list */
     struct world_list lists[KIND_COUNT];
     struct world_malformed *malformed;
     size_t n_malformed, cap_malformed;
@@ -87,7 +85,8 @@ struct world {
     size_t n_objects;         /* of kinds that are known */
     int64_t latest_ns;        /* the latest time stamp met: the world is not older */
     json_t *facts;            /* facts.json of the agent, or NULL */
-    const char *agent_ns;     /* where that ConfigMap is looked for */
+    json_t *history;          /* history.json of the agent, or NULL */
+    const char *agent_ns;     /* where these ConfigMaps are looked for */
     const char *event_fields; /* which Events are asked for, a field selector; NULL = all of pods */
 
     /* filled by whoever gathers */

@@ -102,7 +102,8 @@ struct consistency *consistency_new(struct runtime *rt)
 {
     struct consistency *c = NEW(struct consistency);
     c->rt = rt;
-    c->q = queue_new(rt, "nodeclaim.consistency", BACKOFF_NS, BACKOFF_MAX_NS, handle, c);
+    c->q =
+        queue_new(rt, "nodeclaim.consistency", STORE_CLAIM, BACKOFF_NS, BACKOFF_MAX_NS, handle, c);
     return c;
 }
 

@@ -84,7 +84,8 @@ struct consolidatable *consolidatable_new(struct runtime *rt)
 {
     struct consolidatable *c = NEW(struct consolidatable);
     c->rt = rt;
-    c->q = queue_new(rt, "nodeclaim.consolidatable", BACKOFF_NS, BACKOFF_MAX_NS, handle, c);
+    c->q = queue_new(rt, "nodeclaim.consolidatable", STORE_CLAIM, BACKOFF_NS, BACKOFF_MAX_NS,
+                     handle, c);
     store_subscribe(rt->store, STORE_CLAIM, on_claim, c);
     store_subscribe(rt->store, STORE_POOL, on_pool, c);
     return c;

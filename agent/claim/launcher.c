@@ -2,6 +2,7 @@
 #include "launcher.h"
 
 #include "agent/cloud/cloud.h"
+#include "agent/leave/holds.h"
 #include "agent/store/store.h"
 #include "agent/work/cond.h"
 #include "agent/work/gate.h"
@@ -453,6 +454,8 @@ static enum queue_verdict act(struct launcher *l, const struct nodeclaim *nc, st
     }
     if (!f->clean && (!f->looked || f->uncertain || nc->m.deleted_ns)) {
         look_for(f);
+    } else if (hold_launches(l->rt, nc->pool)) {
+        return wait_for(l, f->name, LAUNCHER_POLL_NS);
     } else if (!f->current) {
         return write_attempt(l, nc, attempt_of(nc), on_current);
     } else {
@@ -489,7 +492,8 @@ struct launcher *launcher_new(struct runtime *rt)
     struct launcher *l = NEW(struct launcher);
     l->rt = rt;
     l->flights = map_new(FLIGHTS_MAX);
-    l->queue = queue_new(rt, "launcher", LAUNCHER_BACKOFF_NS, LAUNCHER_BACKOFF_MAX_NS, look, l);
+    l->queue = queue_new(rt, "launcher", STORE_CLAIM, LAUNCHER_BACKOFF_NS, LAUNCHER_BACKOFF_MAX_NS,
+                         look, l);
     store_subscribe(rt->store, STORE_CLAIM, on_claim, l);
     rt->launcher = l;
     return l;

@@ -16,7 +16,8 @@
  *  - No answer (or IdempotentParameterMismatch): look by tag every LAUNCHER_LOOK_NS and adopt; only
  *    LAUNCHER_ABSENT_NS of consistent absence count as "there is none". EC2 shows new instances
  * late.
- *  - Nothing is launched before the claim has its finalizer.
+ *  - Nothing is launched before the claim has its finalizer, nor while a Hold with scope All is
+ *    about its pool (leave/holds.h).
  *  - An instance that is known is remembered until the claim says so: labels first, then the status
  *    with Launched=True. A patch that fails is repeated; nothing is launched again.
  *  - NO_CAPACITY: Warning event InsufficientCapacityError, the claim is deleted (its pods are

@@ -147,7 +147,8 @@ struct lifecycle *lifecycle_new(struct runtime *rt)
 {
     struct lifecycle *l = NEW(struct lifecycle);
     l->rt = rt;
-    l->q = queue_new(rt, "nodeclaim.lifecycle", BACKOFF_NS, BACKOFF_MAX_NS, claim_handle, l);
+    l->q = queue_new(rt, "nodeclaim.lifecycle", STORE_CLAIM, BACKOFF_NS, BACKOFF_MAX_NS,
+                     claim_handle, l);
     store_subscribe(rt->store, STORE_CLAIM, on_claim, l);
     store_subscribe(rt->store, STORE_NODE, on_node, l);
     return l;

@@ -118,7 +118,7 @@ struct podevents *podevents_new(struct runtime *rt)
 {
     struct podevents *p = NEW(struct podevents);
     p->rt = rt;
-    p->q = queue_new(rt, "nodeclaim.podevents", BACKOFF_NS, BACKOFF_MAX_NS, handle, p);
+    p->q = queue_new(rt, "nodeclaim.podevents", STORE_CLAIM, BACKOFF_NS, BACKOFF_MAX_NS, handle, p);
     p->events = map_new(STORE_MAX_OBJECTS);
     store_subscribe(rt->store, STORE_POD, on_pod, p);
     store_subscribe(rt->store, STORE_CLAIM, on_claim, p);

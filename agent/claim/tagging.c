@@ -132,7 +132,7 @@ struct tagging *tagging_new(struct runtime *rt)
 {
     struct tagging *t = NEW(struct tagging);
     t->rt = rt;
-    t->q = queue_new(rt, "nodeclaim.tagging", BACKOFF_NS, BACKOFF_MAX_NS, handle, t);
+    t->q = queue_new(rt, "nodeclaim.tagging", STORE_CLAIM, BACKOFF_NS, BACKOFF_MAX_NS, handle, t);
     store_subscribe(rt->store, STORE_CLAIM, on_claim, t);
     return t;
 }

@@ -128,7 +128,7 @@ static const struct nodeclaim *unstamped_claim(const struct cloud *c, const char
 {
     for (MAP_EACH(store_all(c->rt->store, STORE_CLAIM), e)) {
         const struct nodeclaim *nc = map_value(e);
-        if (uses(nc, cls) && !nc->m.deleted_ns && !stamped(&nc->m, NULL)) {
+        if (uses(nc, cls) && !nc->m.deleted_ns && !nc->problem && !stamped(&nc->m, NULL)) {
             return nc;
         }
     }
@@ -349,7 +349,7 @@ void classes_init(struct cloud *c)
     c->classes.entries = map_new(CLASSES_MAX);
     c->classes.removing = map_new(CLASSES_MAX);
     c->classes.queue =
-        queue_new(c->rt, "nodeclass", CLASS_BACKOFF_NS, CLASS_BACKOFF_MAX_NS, look, c);
+        queue_new(c->rt, "nodeclass", STORE_CLASS, CLASS_BACKOFF_NS, CLASS_BACKOFF_MAX_NS, look, c);
     store_subscribe(c->rt->store, STORE_CLASS, on_class, c);
     store_subscribe(c->rt->store, STORE_CLAIM, on_claim, c);
 }

@@ -35,20 +35,6 @@ static bool compatible(struct planner *p)
     return bits_any(p->bits, catalog_words(in->catalog));
 }
 
-static bool exotic(const struct plan_in *in, uint32_t type)
-{
-    static const enum resource devices[] = {RES_NVIDIA_GPU, RES_AMD_GPU, RES_GAUDI, RES_NEURON,
-                                            RES_NEURONCORE};
-    const struct resources *r = catalog_capacity(in->catalog, type);
-    for (size_t i = 0; i < ARRAY_LEN(devices); i++) {
-        if (r->v[devices[i]] > 0) {
-            return true;
-        }
-    }
-    const char *dot = strchr(sym_str(in->syms, catalog_type_name(in->catalog, type)), '.');
-    return dot && str_contains(dot, "metal");
-}
-
 /* Metal and accelerators stay out where something plain will do. */
 static void drop_exotic(struct planner *p)
 {
@@ -56,7 +42,7 @@ static void drop_exotic(struct planner *p)
     uint32_t words = catalog_words(p->in->catalog);
     memcpy(plain, p->bits, sizeof(plain));
     for (int t = bits_next(plain, words, 0); t >= 0; t = bits_next(plain, words, (uint32_t)t + 1)) {
-        if (exotic(p->in, (uint32_t)t)) {
+        if (catalog_exotic(p->in->catalog, p->in->syms, (uint32_t)t)) {
             bits_clear(plain, (uint32_t)t);
         }
     }

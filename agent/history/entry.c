@@ -82,7 +82,7 @@ static void put_command(const struct runtime *rt, json_t *o, const char *id)
 
 json_t *entry_new(struct runtime *rt, const struct nodeclaim *nc)
 {
-    char at[TIMEFMT_TEXT], code[WHY_CODE], id[COMMAND_ID + 1];
+    char at[TIMEFMT_TEXT], code[WHY_CODE], id[COMMAND_ID + 1], plan[COMMAND_PLAN + 1];
     struct why why = why_of(rt, nc, code);
     json_t *o = json_pack("{s:s, s:s}", "time", timefmt_rfc3339(clock_wall(rt->clock), at), "uid",
                           nc->m.uid);
@@ -100,6 +100,9 @@ json_t *entry_new(struct runtime *rt, const struct nodeclaim *nc)
     put(o, "message", why.message);
     if (why.command && command_id_of(nc, id)) {
         put_command(rt, o, id);
+    }
+    if (why.command && command_plan_of(nc, plan)) {
+        put(o, "planDigest", plan);
     }
     put_price(o, "pricePerHour", price_of(rt, nc));
     return o;

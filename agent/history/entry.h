@@ -7,6 +7,7 @@
  *   nodeClaim, node, nodePool, instanceType, zone, capacityType   as far as they are known
  *   reason, actor, message   why.h
  *   command       ID of the command that replaced it (leave/command.h)
+ *   planDigest    of the plan's step that was carried out (core/plan.h), as `consolidate` prints it
  *   replacedBy    the NodeClaims that came for it and the others of the command, at most
  *                 ENTRY_REPLACEMENTS_MAX by name
  *   pricePerHour, replacementPricePerHour   of it, and of all that came for the command; absent

@@ -129,7 +129,6 @@ static void take(struct history *h, const json_t *object, json_t *ledger)
     forget(h);
     h->version = xstrdup(jsonx_str_or(object, "metadata.resourceVersion", ""));
     h->ledger = ledger;
-    h->refused = h->complained = false;
 }
 
 static bool passes(const struct history *h, const struct err *why)
@@ -190,6 +189,7 @@ static void on_written(void *arg, const struct kube_resp *resp)
         return;
     }
     take(h, resp->body, json_incref(h->sending));
+    h->refused = h->complained = false;
     settle(h);
     write_soon(h, HISTORY_PAUSE_NS);
 }

@@ -233,7 +233,8 @@ struct claim_termination *claim_termination_new(const struct ending *e)
     struct claim_termination *c = NEW(struct claim_termination);
     struct runtime *rt = e->rt;
     c->e = e;
-    c->q = queue_new(rt, "nodeclaim.termination", BACKOFF_NS, BACKOFF_MAX_NS, handle, c);
+    c->q =
+        queue_new(rt, "nodeclaim.termination", STORE_CLAIM, BACKOFF_NS, BACKOFF_MAX_NS, handle, c);
     c->terminated = metrics_family(rt->metrics, "karpenter_nodeclaims_terminated_total",
                                    "NodeClaims that were finalized.", METRIC_COUNTER,
                                    LABELS("nodepool", "capacity_type", "zone"), NULL, 0);

@@ -12,6 +12,7 @@
 #include "common/base/str.h"
 #include "common/kube/events.h"
 #include "depart.h"
+#include "holds.h"
 #include "taint_sweep.h"
 
 static const struct command_reason reasons[] = {
@@ -119,8 +120,9 @@ void command_close(struct command *c)
         const struct member *m = &c->members[i];
         enum command_end how = m->stage == MEMBER_GOING ? COMMAND_REMOVED
                                : m->doubtful            ? COMMAND_DOUBTFUL
+                               : c->in_vain             ? COMMAND_IN_VAIN
                                                         : COMMAND_LET_GO;
-        if (how == COMMAND_LET_GO) {
+        if (how == COMMAND_LET_GO || how == COMMAND_IN_VAIN) {
             commands_sweep(c->all, m->node);
         }
         if (c->end) {
@@ -215,6 +217,10 @@ const char *member_changed(const struct member *m)
     if (forbids(&n->m) || forbids(&nc->m)) {
         return "it must not be disrupted any more";
     }
+    const char *held = hold_stops(rt, nc);
+    if (held) {
+        return held;
+    }
     return m->c->n_in == 0 && m->c->independent && command_expected(rt, n, nc)
                ? "pods are planned for it"
                : NULL;
@@ -272,7 +278,8 @@ static void delete_member(struct member *m)
     if (!c->independent) {
         const struct nodeclaim *nc = store_claim(rt->store, m->claim);
         const struct command_reason *reason = command_reason_of(c->reason);
-        const struct departure why = {.metric = reason->metric, .code = reason->mark};
+        const struct departure why = {
+            .metric = reason->metric, .code = reason->mark, .voluntary = true};
         depart_order(c->all->depart, nc, &why);
         c->open++;
         return;
@@ -398,6 +405,7 @@ static void on_look(void *arg)
     const char *why = world_moved(c);
     for (uint32_t i = 0; i < c->n_in && !why; i++) {
         why = replacement_look(c, &c->in[i]);
+        c->in_vain = why != NULL;
         ready += c->in[i].ready;
     }
     if (!why && ready == c->n_in) {
@@ -407,6 +415,7 @@ static void on_look(void *arg)
         }
     } else if (!why && !runtime_clock_skewed(rt) && now_of(c) - c->progress_ns > COMMAND_WAIT_NS) {
         why = "the replacements are not ready in time";
+        c->in_vain = true;
     }
     if (why) {
         command_undo(c, why);
@@ -577,6 +586,7 @@ void command_start(struct commands *all, const struct command_spec *spec)
     entropy_suffix(all->rt->entropy, c->id, COMMAND_ID);
     c->reason = spec->reason;
     c->type = spec->type;
+    str_copy(c->plan, sizeof(c->plan), spec->plan ? spec->plan : "");
     c->independent = spec->independent;
     c->end = spec->end;
     c->ctx = spec->ctx;
@@ -646,6 +656,18 @@ static void on_claim(void *arg, const char *key, const void *before, const void 
     }
 }
 
+static void on_hold(void *arg, const char *key, const void *before, const void *now)
+{
+    struct commands *all = arg;
+    (void)key;
+    (void)before;
+    for (struct command *c = now ? all->first : NULL; c; c = c->next) {
+        if (c->stage == COMMAND_WAITING && !c->undone) {
+            timer_set(&all->rt->timers, &c->look, now_of(c), on_look, c);
+        }
+    }
+}
+
 static void on_period(void *arg)
 {
     struct commands *all = arg;
@@ -676,6 +698,7 @@ struct commands *commands_new(struct runtime *rt)
                        "Replacements that were not ready when their disruption was given up.",
                        METRIC_COUNTER, LABELS("decision", "reason", "consolidation_type"), NULL, 0);
     store_subscribe(rt->store, STORE_CLAIM, on_claim, all);
+    store_subscribe(rt->store, STORE_HOLD, on_hold, all);
     rt->commands = all;
     return all;
 }

@@ -5,7 +5,8 @@
  *
  *   taint   karpenter.sh/disrupted:NoSchedule on each Node, under the version that was decided on
  *   mark    condition DisruptionReason=True on each NodeClaim, with the reason (Empty, Drifted,
- *           Underutilized) and, where there are replacements, "command ID: …" as its message
+ *           Underutilized) and, where there are replacements, "command ID: …" as its message; where
+ *           a plan is carried out, its digest stands at the end of it
  *   read    a LIST of the members' pods, answered by quorum, taken after the last taint was in
  *           place: what stands in no cache shows here. A pod that was not planned for, or one that
  *           must not be disrupted, is an objection
@@ -13,7 +14,7 @@
  *           {"command": ID, "of": how many, "claims": […]}. From here on the members' pods are
  *           planned on them (intents.h); before it nobody plans them (command_holds_pods)
  *   wait    until every replacement is Initialized
- *   look    members, pool and pods once more, right before the first eviction
+ *   look    members, pool, pods and Holds once more, right before the first eviction
  *   delete  the NodeClaims; termination.h drains and ends them
  *
  * A command is all or nothing until its first deletion; after that it only goes forward. With
@@ -22,9 +23,10 @@
  * Undo, at every stage before the deletion: an objection, a write that fails (a conflict is the
  * world having moved), a replacement that cannot be created, goes away or comes to nothing
  * (liveness.h), COMMAND_WAIT_NS without progress while waiting, a person who marks node or claim
- * do-not-disrupt. Taint and mark are then taken off by taint_sweep.h. Replacements that are there
- * already stay: pods may use them, else they are empty nodes. A member that is deleted by somebody
- * else meanwhile (a user, an interruption) is done with; the rest goes on.
+ * do-not-disrupt, or holds it (holds.h). Taint and mark are then taken off by taint_sweep.h.
+ * Replacements that are there already stay: pods may use them, else they are empty nodes. A member
+ * that is deleted by somebody else meanwhile (a user, an interruption) is done with; the rest goes
+ * on.
  *
  * Recovery: nothing of this is remembered but in the API server. Every COMMAND_SWEEP_NS, and so
  * after a start, members that no command of this process stands behind are looked at: if their mark
@@ -65,6 +67,7 @@ struct commands;
 enum command_end {
     COMMAND_REMOVED, /* its deletion was accepted */
     COMMAND_LET_GO,
+    COMMAND_IN_VAIN, /* let go because a replacement came to nothing or was not ready in time */
     COMMAND_DOUBTFUL /* not removed as far as is known: the answer was lost */
 };
 
@@ -74,6 +77,7 @@ typedef void (*command_fn)(void *ctx, const char *node, const char *claim, enum 
 struct command_spec {
     enum disruption_reason reason;
     const char *type; /* label consolidation_type; a literal */
+    const char *plan; /* digest of the step that this carries out (core/plan.h), or NULL */
     bool independent;
     const struct snapshot_node *const *out; /* what is needed of them is copied */
     uint32_t n_out;
@@ -116,6 +120,9 @@ struct command_overlap commands_overlap(const struct commands *c, const char *po
 /* Pods are expected on the node. */
 bool command_expected(struct runtime *rt, const struct node *n, const struct nodeclaim *nc);
 
+#define COMMAND_PLAN 64
+/* The digest of the plan that the claim's mark names. */
+bool command_plan_of(const struct nodeclaim *nc, char dst[COMMAND_PLAN + 1]);
 /* The command that the claim's mark names, with replacements; false if it names none. */
 bool command_id_of(const struct nodeclaim *nc, char dst[COMMAND_ID + 1]);
 /* The claim is a replacement of that command. */

@@ -53,7 +53,9 @@ struct command {
     char id[COMMAND_ID + 1];
     enum disruption_reason reason;
     const char *type;
+    char plan[COMMAND_PLAN + 1]; /* "" = none */
     bool independent, undone;
+    bool in_vain; /* undone for a replacement's sake */
     enum command_stage stage;
     command_fn end;
     void *ctx;
@@ -118,6 +120,9 @@ void command_mark(struct command *c, const struct snapshot_node *const *out);
 void commands_keep_limits(struct commands *all);
 
 /* command_recover.c */
+#define COMMAND_MESSAGE 192
+/* What the mark says beside its reason. */
+void command_message(const struct command *c, char dst[COMMAND_MESSAGE]);
 void commands_recover(struct commands *all);
 /* What the replacement's annotation says; a new reference. */
 json_t *command_annotation(const struct command *c);

@@ -121,16 +121,13 @@ static void mark(struct member *m)
     struct command *c = m->c;
     struct runtime *rt = c->all->rt;
     const struct nodeclaim *nc = store_claim(rt->store, m->claim);
-    char message[128] = "";
+    char message[COMMAND_MESSAGE] = "";
     if (!nc || !str_eq(nc->m.uid, m->claim_uid) || nc->m.deleted_ns) {
         falls_out(m, "the NodeClaim changed");
         answered(m);
         return;
     }
-    if (c->n_in > 0) {
-        snprintf(message, sizeof(message), "command %s: %u nodes leave for %u new", c->id, c->n,
-                 c->n_in);
-    }
+    command_message(c, message);
     struct cond_edit e;
     cond_begin(&e, &nc->conditions, &nc->m, clock_wall(rt->clock));
     cond_set(&e, COMMAND_MARK, STATUS_TRUE, command_reason_of(c->reason)->mark, message);

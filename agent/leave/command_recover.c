@@ -7,6 +7,7 @@
 #include "common/base/str.h"
 
 #define PREFIX "command "
+#define PLAN ", plan "
 
 /* What is found of one command. */
 struct trail {
@@ -50,6 +51,28 @@ bool command_id_of(const struct nodeclaim *nc, char dst[COMMAND_ID + 1])
         return false;
     }
     str_copy(dst, COMMAND_ID + 1, c->message + sizeof(PREFIX) - 1);
+    return true;
+}
+
+void command_message(const struct command *c, char dst[COMMAND_MESSAGE])
+{
+    const char *lead = c->n_in > 0 ? PREFIX : "";
+    dst[0] = '\0';
+    if (c->n_in > 0 || c->plan[0]) {
+        snprintf(dst, COMMAND_MESSAGE, "%s%s%s%u node%s leave%s for %u new%s%s", lead,
+                 c->n_in > 0 ? c->id : "", c->n_in > 0 ? ": " : "", c->n, c->n == 1 ? "" : "s",
+                 c->n == 1 ? "s" : "", c->n_in, c->plan[0] ? PLAN : "", c->plan);
+    }
+}
+
+bool command_plan_of(const struct nodeclaim *nc, char dst[COMMAND_PLAN + 1])
+{
+    const struct condition *c = condition_find(&nc->conditions, COMMAND_MARK);
+    const char *at = c && c->status == STATUS_TRUE && c->message ? strstr(c->message, PLAN) : NULL;
+    if (!at || strspn(at + sizeof(PLAN) - 1, "0123456789abcdef") != COMMAND_PLAN) {
+        return false;
+    }
+    str_copy(dst, COMMAND_PLAN + 1, at + sizeof(PLAN) - 1);
     return true;
 }
 

@@ -14,6 +14,7 @@
 #include "common/base/timefmt.h"
 #include "common/kube/events.h"
 #include "drain.h"
+#include "holds.h"
 #include "notice.h"
 
 struct order {
@@ -165,7 +166,8 @@ static enum queue_verdict handle(void *ctx, const char *key)
     if (!nc || !str_eq(nc->m.uid, o->uid)) {
         return end(d, key, true);
     }
-    if (!gate_open(d->rt->gate)) {
+    bool held = o->why.voluntary && !nc->m.deleted_ns && hold_stops(d->rt, nc);
+    if (held || !gate_open(d->rt->gate)) {
         return end(d, key, false);
     }
     if ((is_marked(nc) && mark_step(d, nc, o, &ret)) || code_step(d, nc, o, &ret) ||
@@ -213,7 +215,7 @@ struct depart *depart_new(struct runtime *rt, const char *name, depart_fn end_fn
     d->end = end_fn;
     d->ctx = ctx;
     d->orders = map_new(STORE_MAX_OBJECTS);
-    d->q = queue_new(rt, name, DEPART_BACKOFF_NS, DEPART_BACKOFF_MAX_NS, handle, d);
+    d->q = queue_new(rt, name, STORE_CLAIM, DEPART_BACKOFF_NS, DEPART_BACKOFF_MAX_NS, handle, d);
     return d;
 }
 

@@ -1,6 +1,6 @@
 /*
- * depart.h - a NodeClaim must go, whatever budgets say: its machine is taken away, or its time is
- * up.
+ * depart.h - a NodeClaim must go, whatever budgets say: its machine is taken away, its time is up,
+ * or its replacements are there.
  *
  *   say       why, for the history (why.h)
  *   delete    the claim, with its UID as precondition: from here on termination.h drains it, and
@@ -17,7 +17,8 @@
  * Only a mark of our own decision (command.h) is replaced first: the deletion is not its. Each step
  * is one write that is tried until it is accepted (back-off from 250 ms to 5 s); an order is
  * settled when all are, or when the claim is gone. When this agent may no longer write, orders are
- * dropped unsettled: whoever gave them knows how they come again.
+ * dropped unsettled, and so is a voluntary one that a Hold (holds.h) meets before the deletion:
+ * whoever gave them knows how they come again.
  *
  * Counted in nodeclaims_disrupted_total; Event TerminatingOnInterruption for interruptions.
  */
@@ -40,6 +41,7 @@ struct departure {
     bool now;           /* nothing waits */
     bool urgent;        /* deleted before anything is said; whoever orders it will do so again */
     const char *code;   /* in the history; NULL: the mark */
+    bool voluntary;     /* a Hold stops it until the deletion is accepted */
 };
 
 /* settled: every step was accepted, or the claim is no more. May be NULL. */

@@ -233,7 +233,7 @@ struct drain *drain_new(struct runtime *rt)
     d->disrupted = (struct taint){.key = sym_intern(rt->syms, TAINT_DISRUPTED),
                                   .value = V_EMPTY,
                                   .effect = EFFECT_NO_SCHEDULE};
-    d->q = queue_new(rt, "eviction", BACKOFF_NS, BACKOFF_MAX_NS, handle, d);
+    d->q = queue_new(rt, "eviction", STORE_POD, BACKOFF_NS, BACKOFF_MAX_NS, handle, d);
     d->requests = metrics_family(rt->metrics, "karpenter_pods_eviction_requests_total",
                                  "Eviction requests by HTTP status code.", METRIC_COUNTER,
                                  LABELS("code"), NULL, 0);

@@ -13,6 +13,7 @@
 #include "common/base/map.h"
 #include "common/base/str.h"
 #include "common/core/candidate.h"
+#include "holds.h"
 
 /* A node that was decided on and has its quiet time, or was let go and has its peace. */
 struct waiting {
@@ -76,6 +77,12 @@ static bool launches_failing(void *ctx, const struct snapshot_pool *p)
     return launchlog_failing(e->launches, p->np->m.name);
 }
 
+static const char *held(void *ctx, const struct snapshot_node *n)
+{
+    const struct emptiness *e = ctx;
+    return hold_stops_node(e->rt, n);
+}
+
 /* The second decision is only about nodes whose quiet time is over. */
 static bool not_ripe_or_nominated(void *ctx, const struct snapshot_node *n, const char **ret_pod)
 {
@@ -134,6 +141,7 @@ static void decide(struct emptiness *e, struct candidate_in *in, struct decision
     in->snap = &d->snap;
     in->reason = DISRUPT_EMPTY;
     in->facts.launches_failing = launches_failing;
+    in->facts.held = held;
     in->facts.ctx = e;
     d->plan = candidate_empty_plan(&d->mem, in);
 }

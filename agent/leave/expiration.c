@@ -11,6 +11,7 @@
 #include "common/base/timefmt.h"
 #include "common/kube/events.h"
 #include "depart.h"
+#include "holds.h"
 
 struct expiration {
     struct runtime *rt;
@@ -102,6 +103,17 @@ static void say_invalid(struct expiration *e)
     }
 }
 
+static bool held(struct expiration *e, const struct nodeclaim *nc)
+{
+    struct events_subject about = {KIND_NODE_CLAIM, NULL, nc->m.name, nc->m.uid};
+    const char *by = hold_stops(e->rt, nc);
+    if (by) {
+        events_normal(e->rt->events, &about, "DisruptionBlocked", "Cannot disrupt NodeClaim: %s",
+                      by);
+    }
+    return by != NULL;
+}
+
 static void sort_in(struct expiration *e, struct map *cohorts, const struct nodeclaim *nc)
 {
     const struct nodepool *np = store_pool(e->rt->store, nc->pool);
@@ -114,7 +126,7 @@ static void sort_in(struct expiration *e, struct map *cohorts, const struct node
     c->n += nc->m.deleted_ns == 0;
     if (due && (nc->m.deleted_ns || depart_has(e->depart, nc->m.name))) {
         c->leaving++;
-    } else if (due) {
+    } else if (due && !held(e, nc)) {
         ARRAY_GROW(c->due, c->n_due, c->cap);
         c->due[c->n_due++] = nc;
     }
@@ -122,7 +134,7 @@ static void sort_in(struct expiration *e, struct map *cohorts, const struct node
 
 static void let_go(struct expiration *e, struct cohort *c)
 {
-    static const struct departure why = {.metric = "expired", .mark = "Expired"};
+    static const struct departure why = {.metric = "expired", .mark = "Expired", .voluntary = true};
     size_t most = (c->n * EXPIRATION_SHARE_PERCENT + 99) / 100;
     most = most > EXPIRATION_SHARE_MIN ? most : EXPIRATION_SHARE_MIN;
     if (c->n_due > 0) {

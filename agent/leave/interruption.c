@@ -376,8 +376,8 @@ struct interruption *interruption_new(struct runtime *rt)
     i->by_instance = map_new(STORE_MAX_OBJECTS);
     i->waiting = map_new(STORE_MAX_OBJECTS);
     i->marking = map_new(STORE_MAX_OBJECTS);
-    i->marks =
-        queue_new(rt, "interruption.rebalance", DEPART_BACKOFF_NS, DEPART_BACKOFF_MAX_NS, mark, i);
+    i->marks = queue_new(rt, "interruption.rebalance", STORE_CLAIM, DEPART_BACKOFF_NS,
+                         DEPART_BACKOFF_MAX_NS, mark, i);
     i->depart = depart_new(rt, "interruption", on_departed, i);
     i->mailbox = mailbox_new(rt, rt->opt->interruption_queue, on_message, on_gap, i);
     i->received = metrics_family(

@@ -391,7 +391,7 @@ struct node_termination *node_termination_new(const struct ending *e)
     struct node_termination *t = NEW(struct node_termination);
     struct runtime *rt = e->rt;
     t->e = e;
-    t->q = queue_new(rt, "node.termination", BACKOFF_NS, BACKOFF_MAX_NS, handle, t);
+    t->q = queue_new(rt, "node.termination", STORE_NODE, BACKOFF_NS, BACKOFF_MAX_NS, handle, t);
     t->tainted = map_new(STORE_MAX_OBJECTS);
     t->terminated = metrics_family(rt->metrics, "karpenter_nodes_terminated_total",
                                    "Nodes that were finalized.", METRIC_COUNTER,

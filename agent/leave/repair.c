@@ -13,6 +13,7 @@
 #include "common/core/sched.h"
 #include "common/kube/events.h"
 #include "depart.h"
+#include "holds.h"
 
 #define ZONES_MAX 16 /* of one cohort; nodes of further ones count in the last */
 
@@ -183,12 +184,14 @@ static void look_at(const struct repair *r, struct map *cohorts, const struct no
  */
 
 static void say_blocked(const struct repair *r, const struct patient *p, const struct cohort *c,
-                        enum repair_verdict how)
+                        enum repair_verdict how, const char *held)
 {
     struct events_subject node = {KIND_NODE, NULL, p->n->m.name, p->n->m.uid};
     struct events_subject claim = {KIND_NODE_CLAIM, NULL, p->nc->m.name, p->nc->m.uid};
     char why[200];
-    if (how == REPAIR_ZONE) {
+    if (held) {
+        snprintf(why, sizeof(why), "%.180s", held);
+    } else if (how == REPAIR_ZONE) {
         snprintf(why, sizeof(why),
                  "zone: all of its nodes in %.60s are unhealthy, and none elsewhere",
                  node_label(r->rt, p->n, L_ZONE));
@@ -209,7 +212,8 @@ static void say_blocked(const struct repair *r, const struct patient *p, const s
 
 static void repair(struct repair *r, const struct patient *p)
 {
-    static const struct departure why = {.metric = "unhealthy", .mark = "Unhealthy", .now = true};
+    static const struct departure why = {
+        .metric = "unhealthy", .mark = "Unhealthy", .now = true, .voluntary = true};
     const struct nodeclaim *nc = p->nc;
     if (depart_has(r->depart, nc->m.name)) {
         return;
@@ -250,10 +254,11 @@ static void decide(struct repair *r, const char *pool, const struct cohort *c)
         if (!p->due || p->nc->m.deleted_ns || p->n->m.deleted_ns || !str_eq(p->nc->pool, pool)) {
             continue;
         }
-        if (how == REPAIR_YES) {
+        const char *held = hold_stops(r->rt, p->nc);
+        if (how == REPAIR_YES && !held) {
             repair(r, p);
         } else {
-            say_blocked(r, p, c, how);
+            say_blocked(r, p, c, how, held);
         }
     }
 }

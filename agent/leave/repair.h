@@ -20,7 +20,7 @@
  *
  * The claim is deleted and its time is up at once: nothing waits for pods that nobody may be there
  * to stop; budgets, PodDisruptionBudgets and do-not-disrupt do not count (depart.h). Nothing is
- * repaired while the clocks differ.
+ * repaired while the clocks differ, and no node that is held (holds.h).
  *
  * Event NodeRepairBlocked (15 min); metric nodeclaims_unhealthy_disrupted_total.
  */

@@ -16,18 +16,13 @@
 #include "common/core/candidate.h"
 #include "common/kube/events.h"
 #include "expiration.h"
-
-/* A claim that is left in peace. */
-struct spared {
-    char *uid;
-    int64_t until_ns; /* monotonic */
-    unsigned times;
-};
+#include "holds.h"
+#include "spared.h"
 
 struct replacer {
     struct runtime *rt;
     struct launchlog *launches;
-    struct map *spared; /* claim → struct spared */
+    struct spared *spared;
     struct timer period, soon, slice;
     /* the open placement */
     bool open;
@@ -77,48 +72,10 @@ static enum want want_of(const struct replacer *r, const struct nodeclaim *nc)
                                                                                     : WANT_NOTHING;
 }
 
-static bool is_spared(struct replacer *r, const struct nodeclaim *nc)
-{
-    const struct spared *s = map_get(r->spared, nc->m.name);
-    return s && str_eq(s->uid, nc->m.uid) && s->until_ns > now_of(r);
-}
-
-static void spare_drop(struct replacer *r, const char *claim)
-{
-    struct spared *s = map_del(r->spared, claim);
-    if (s) {
-        free(s->uid);
-        free(s);
-    }
-}
-
-static void spare(struct replacer *r, const struct nodeclaim *nc)
-{
-    struct spared *s = map_get(r->spared, nc->m.name);
-    int64_t ns = REPLACER_SPARED_NS;
-    if (!s || !str_eq(s->uid, nc->m.uid)) {
-        bool full = false;
-        spare_drop(r, nc->m.name);
-        s = NEW(struct spared);
-        s->uid = xstrdup(nc->m.uid);
-        map_put(r->spared, nc->m.name, s, &full);
-        if (full) {
-            free(s->uid);
-            free(s);
-            return;
-        }
-    }
-    for (unsigned i = 0; i < s->times && ns < REPLACER_SPARED_MAX_NS; i++) {
-        ns *= 2;
-    }
-    s->times++;
-    s->until_ns = now_of(r) + (ns < REPLACER_SPARED_MAX_NS ? ns : REPLACER_SPARED_MAX_NS);
-}
-
 static bool any_wanted(struct replacer *r)
 {
     for (MAP_EACH(store_all(r->rt->store, STORE_CLAIM), e)) {
-        if (want_of(r, map_value(e)) != WANT_NOTHING && !is_spared(r, map_value(e))) {
+        if (want_of(r, map_value(e)) != WANT_NOTHING && !spared_has(r->spared, map_value(e))) {
             return true;
         }
     }
@@ -144,6 +101,12 @@ static bool launches_failing(void *ctx, const struct snapshot_pool *p)
 {
     const struct replacer *r = ctx;
     return launchlog_failing(r->launches, p->np->m.name);
+}
+
+static const char *held(void *ctx, const struct snapshot_node *n)
+{
+    const struct replacer *r = ctx;
+    return hold_stops_node(r->rt, n);
 }
 
 static void say_blocked(struct replacer *r, const struct snapshot_node *n, const char *why)
@@ -183,9 +146,8 @@ static bool may_leave(struct replacer *r, const struct candidate_in *in,
         return room.disrupting < room.allowed;
     }
     if (n->node && n->claim && why.code != REASON_Deleting) {
-        char text[160];
-        snprintf(text, sizeof(text), "Cannot disrupt Node: %s", reason_name(why.code));
-        say_blocked(r, n, text);
+        const char *by = why.code == REASON_Held ? why.text : reason_name(why.code);
+        say_blocked(r, n, arena_printf(&r->mem, "Cannot disrupt Node: %s", by));
     }
     return false;
 }
@@ -203,13 +165,14 @@ static struct choice choose(struct replacer *r)
                                     .facts = {.ctx = r,
                                               .nominated = nominated,
                                               .in_command = in_command,
-                                              .launches_failing = launches_failing}};
+                                              .launches_failing = launches_failing,
+                                              .held = held}};
     for (uint32_t i = 0; i < r->snap.n_nodes; i++) {
         const struct snapshot_node *n = &r->snap.nodes[i];
         struct choice c = {.node = n,
                            .want = n->claim ? want_of(r, n->claim) : WANT_NOTHING,
                            .moves = index.nodes[i].n_moving > 0};
-        if (c.want != WANT_NOTHING && !is_spared(r, n->claim) &&
+        if (c.want != WANT_NOTHING && !spared_has(r->spared, n->claim) &&
             (!best.node || goes_before(&c, &best)) && may_leave(r, &in, n)) {
             best = c;
         }
@@ -226,9 +189,9 @@ static void on_end(void *ctx, const char *node, const char *claim, enum command_
     const struct nodeclaim *nc = store_claim(r->rt->store, claim);
     (void)node;
     if (how == COMMAND_REMOVED) {
-        spare_drop(r, claim);
+        spared_drop(r->spared, claim);
     } else if (nc) {
-        spare(r, nc);
+        spared_put(r->spared, nc);
     }
     look_soon(r);
 }
@@ -253,7 +216,7 @@ static void start(struct replacer *r, const struct snapshot_node *n, struct orde
         for (uint32_t i = 0; i < n_in; i++) {
             order_free(in[i]);
         }
-        spare(r, n->claim);
+        spared_put(r->spared, n->claim);
         return;
     }
     command_start(r->rt->commands, &spec);
@@ -355,7 +318,7 @@ static void act(struct replacer *r, const struct snapshot_node *n, const struct 
             order_free(in[i]);
         }
         say_blocked(r, n, why);
-        spare(r, n->claim);
+        spared_put(r->spared, n->claim);
         return;
     }
     for (uint32_t i = 0; i < res->n_existing; i++) {
@@ -446,9 +409,8 @@ static void on_claim(void *arg, const char *key, const void *before, const void 
 {
     struct replacer *r = arg;
     const struct nodeclaim *was = before, *is = now;
-    if (!is) {
-        spare_drop(r, key);
-    } else if (was && kvs_get(&is->m.annotations, ANN_REPLACE) &&
+    (void)key;
+    if (is && was && kvs_get(&is->m.annotations, ANN_REPLACE) &&
                !kvs_get(&was->m.annotations, ANN_REPLACE)) {
         look_soon(r);
     }
@@ -459,7 +421,7 @@ struct replacer *replacer_new(struct runtime *rt)
     struct replacer *r = NEW(struct replacer);
     r->rt = rt;
     r->launches = launchlog_new(rt);
-    r->spared = map_new(STORE_MAX_OBJECTS);
+    r->spared = spared_new(rt);
     store_subscribe(rt->store, STORE_CLAIM, on_claim, r);
     return r;
 }
@@ -473,10 +435,7 @@ void replacer_free(struct replacer *r)
     timer_stop(&r->rt->timers, &r->soon);
     timer_stop(&r->rt->timers, &r->slice);
     close_decision(r);
-    for (MAP_EACH(r->spared, e)) {
-        spare_drop(r, map_key(e));
-    }
-    map_free(r->spared);
+    spared_free(r->spared);
     launchlog_free(r->launches);
     free(r);
 }

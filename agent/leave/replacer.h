@@ -12,8 +12,7 @@
  * no placement. All its pods must find a place on initialized nodes or new ones: then the new ones
  * are launched and waited for before the drain. Pending pods are placed in the same decision, so
  * that nobody counts on room that they will take. A node whose pods find no place, or whose command
- * was undone, is left in peace for REPLACER_SPARED_NS, then twice as long, up to
- * REPLACER_SPARED_MAX_NS.
+ * was undone, is left in peace for a while (spared.h).
  *
  * Nothing is decided while another decision is open, a command is being opened, writing is not
  * allowed, EC2 is failing or the clocks differ; a pool whose last launches failed keeps its nodes
@@ -27,8 +26,6 @@
 
 #define REPLACER_PERIOD_NS (10 * NS_PER_S)
 #define REPLACER_SOON_NS (1 * NS_PER_S)
-#define REPLACER_SPARED_NS (1 * NS_PER_MIN)
-#define REPLACER_SPARED_MAX_NS NS_PER_H
 #define REPLACER_ARENA_MAX ((size_t)512 << 20)
 #define REPLACER_SLICE_NS (15 * NS_PER_MS)
 #define REPLACER_SLICE_UNITS 500

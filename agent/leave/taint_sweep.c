@@ -88,7 +88,7 @@ struct taint_sweep *taint_sweep_new(struct runtime *rt,
     s->rt = rt;
     s->in_command = in_command;
     s->ctx = ctx;
-    s->q = queue_new(rt, "disruption.sweep", BACKOFF_NS, BACKOFF_MAX_NS, handle, s);
+    s->q = queue_new(rt, "disruption.sweep", STORE_NODE, BACKOFF_NS, BACKOFF_MAX_NS, handle, s);
     return s;
 }
 

@@ -5,6 +5,7 @@
 #include "agent/claim/reghealth.h"
 #include "agent/cloud/cloud.h"
 #include "agent/leave/command.h"
+#include "agent/leave/holds.h"
 #include "agent/store/store.h"
 #include "common/base/alloc.h"
 #include "common/base/map.h"
@@ -200,6 +201,10 @@ const char *brake_refuses(struct brake *b, const struct order *o)
     }
     if (reghealth_launches_left(b->rt->reghealth, np) == 0) {
         return "the NodePool's launches do not register, so the next one waits";
+    }
+    const char *by = hold_launches(b->rt, o->pool);
+    if (by) {
+        return by;
     }
     const char *held = NULL;
     if (brake_launches_left(b) == 0) {

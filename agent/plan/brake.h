@@ -8,6 +8,7 @@
  *    them too): a claim on its way counts with the largest capacity of its types, and what replaces
  *    another together with it as command.h says.
  *  - A pool whose nodes do not join launches one at a time (reghealth.h).
+ *  - A Hold with scope All (leave/holds.h) that came since the decision.
  * A brake that holds sets karp_attention{code="LaunchBrake"}; the pods are tried again later.
  */
 #ifndef KARP_AGENT_BRAKE_H

@@ -3,6 +3,7 @@
 
 #include "agent/claim/claim.h"
 #include "agent/claim/reghealth.h"
+#include "agent/disrupt/driftguard.h"
 #include "agent/store/store.h"
 #include "agent/work/cond.h"
 #include "agent/work/metrics.h"
@@ -40,7 +41,7 @@ static const struct nodeclaim *unstamped_claim(const struct nodepools *p, const 
     for (MAP_EACH(store_all(p->rt->store, STORE_CLAIM), e)) {
         const struct nodeclaim *nc = map_value(e);
         if (str_eq(nc->pool, np->m.name) && store_ours(&nc->class_ref) && !nc->m.deleted_ns &&
-            !stamped(&nc->m.annotations)) {
+            !nc->problem && !stamped(&nc->m.annotations)) {
             return nc;
         }
     }
@@ -138,6 +139,7 @@ static void edit_conditions(struct nodepools *p, const struct nodepool *np, stru
         cond_clear(e, "BudgetTimezoneUnknown");
     }
     reghealth_conditions(p->rt->reghealth, np, e);
+    driftguard_conditions(p->rt->driftguard, np, e);
     set_class_ready(e, store_class(p->rt->store, np->class_ref.name));
     cond_root(e, dependents, np->m.created_ns, message);
 }
@@ -326,7 +328,7 @@ struct nodepools *nodepools_new(struct runtime *rt)
 {
     struct nodepools *p = NEW(struct nodepools);
     p->rt = rt;
-    p->q = queue_new(rt, "nodepool", BACKOFF_NS, BACKOFF_MAX_NS, handle, p);
+    p->q = queue_new(rt, "nodepool", STORE_POOL, BACKOFF_NS, BACKOFF_MAX_NS, handle, p);
     p->counted = map_new(STORE_MAX_OBJECTS);
     p->usage = metrics_family(rt->metrics, "karpenter_nodepools_usage",
                               "What the pool's nodes have in sum.", METRIC_GAUGE,
@@ -335,6 +337,7 @@ struct nodepools *nodepools_new(struct runtime *rt)
                               METRIC_GAUGE, LABELS("resource_type", "nodepool"), NULL, 0);
     ineffective_listen(rt->ineffective, on_told, p);
     reghealth_listen(rt->reghealth, on_told, p);
+    driftguard_listen(rt->driftguard, on_told, p);
     store_subscribe(rt->store, STORE_POOL, on_pool, p);
     store_subscribe(rt->store, STORE_CLASS, on_class, p);
     store_subscribe(rt->store, STORE_CLAIM, on_claim, p);
@@ -349,6 +352,7 @@ void nodepools_free(struct nodepools *p)
     }
     ineffective_listen(p->rt->ineffective, NULL, NULL);
     reghealth_listen(p->rt->reghealth, NULL, NULL);
+    driftguard_listen(p->rt->driftguard, NULL, NULL);
     queue_free(p->q);
     for (MAP_EACH(p->counted, e)) {
         free(map_value(e));

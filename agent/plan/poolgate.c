@@ -3,6 +3,8 @@
 
 #include "agent/claim/reghealth.h"
 #include "agent/cloud/cloud.h"
+#include "agent/leave/holds.h"
+#include "agent/work/marker.h"
 
 static void close_pool(struct snapshot_pool_in *p, enum reason_code code, const char *text)
 {
@@ -10,9 +12,10 @@ static void close_pool(struct snapshot_pool_in *p, enum reason_code code, const 
     p->closed_text = text;
 }
 
-static void gate(struct arena *a, struct snapshot_pool_in *p)
+static void gate(struct runtime *rt, struct arena *a, struct snapshot_pool_in *p)
 {
     const struct nodepool *np = p->pool;
+    const char *aside = marker_pool_closed(rt->marker, np->m.name);
     const struct condition *ready = condition_find(&np->conditions, "Ready");
     if (np->m.deleted_ns) {
         close_pool(p, REASON_PoolNotReady, "the NodePool is being deleted");
@@ -20,11 +23,17 @@ static void gate(struct arena *a, struct snapshot_pool_in *p)
         close_pool(p, REASON_PoolNotReady, np->problem);
     } else if (np->unknown_field) {
         close_pool(p, REASON_UnknownFields, np->unknown_field);
+    } else if (aside) {
+        close_pool(p, REASON_PoolNotReady, arena_strdup(a, aside));
     } else if (p->closed == REASON_NONE && (!ready || ready->status != STATUS_TRUE)) {
         const char *text = ready && *ready->message
                                ? arena_printf(a, "the NodePool is not ready: %s", ready->message)
                                : "the NodePool is not ready";
         close_pool(p, REASON_PoolNotReady, text);
+    }
+    const char *held = p->closed == REASON_NONE ? hold_launches(rt, np->m.name) : NULL;
+    if (held) {
+        close_pool(p, REASON_Held, held);
     }
 }
 
@@ -43,7 +52,7 @@ void poolgate_pools(struct runtime *rt, struct arena *a, int64_t max_new_nodes,
     for (uint32_t i = 0; i < in->n_pools; i++) {
         pools[i] = in->pools[i];
         pools[i].max_new_nodes = launches(rt, pools[i].pool, max_new_nodes);
-        gate(a, &pools[i]);
+        gate(rt, a, &pools[i]);
     }
     in->pools = pools;
 }

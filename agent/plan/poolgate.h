@@ -8,9 +8,10 @@
 #include "agent/runtime.h"
 #include "common/core/snapshot.h"
 
-/* cloud_pools, then closes pools that are deleted, not Ready, unreadable (PoolNotReady) or have
- * fields that this version does not know (UnknownFields); all get max_new_nodes, and at most what
- * reghealth.h lets a failing one have. Texts in a. */
+/* cloud_pools, then closes pools that are deleted, not Ready, unreadable or have a claim or
+ * node that is set aside (PoolNotReady), have fields that this version does not know
+ * (UnknownFields), or launch nothing by a Hold (Held); all get max_new_nodes, and at most what
+ * reghealth.h lets a failing one have. Texts in a, or good until the store's thaw. */
 void poolgate_pools(struct runtime *rt, struct arena *a, int64_t max_new_nodes,
                     struct snapshot_in *in);
 

@@ -2,7 +2,9 @@
 #include "store.h"
 
 #include "agent/work/gate.h"
+#include "agent/work/marker.h"
 #include "agent/work/metrics.h"
+#include "bare.h"
 #include "common/base/alloc.h"
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
@@ -31,6 +33,7 @@ _Static_assert(offsetof(struct storage_class, m) == offsetof(struct head, m),
 _Static_assert(offsetof(struct csi_node, m) == offsetof(struct head, m), "model: meta is second");
 _Static_assert(offsetof(struct service, m) == offsetof(struct head, m), "model: meta is second");
 _Static_assert(offsetof(struct pdb, m) == offsetof(struct head, m), "model: meta is second");
+_Static_assert(offsetof(struct hold, m) == offsetof(struct head, m), "model: meta is second");
 
 static const struct kind_row {
     const char *name;
@@ -55,6 +58,7 @@ static const struct kind_row {
                              .spare = true},
     [STORE_PDB] = {"PodDisruptionBudget", KIND_POD_DISRUPTION_BUDGET, true, STORE_MAX_OBJECTS},
     [STORE_SERVICE] = {"Service", KIND_SERVICE, true, STORE_MAX_OBJECTS, .spare = true},
+    [STORE_HOLD] = {"Hold", KIND_HOLD, false, STORE_MAX_HOLDS, .spare = true},
 };
 
 static void *decode(struct decoder *d, enum store_kind kind, const json_t *o, struct err *reterr)
@@ -89,6 +93,8 @@ static void *decode(struct decoder *d, enum store_kind kind, const json_t *o, st
         return decode_pdb(d, o, reterr);
     case STORE_SERVICE:
         return decode_service(d, o, reterr);
+    case STORE_HOLD:
+        return decode_hold(d, o, reterr);
     case STORE_KINDS:
         break;
     }
@@ -138,6 +144,9 @@ static void object_free(struct decoder *d, enum store_kind kind, void *object)
         break;
     case STORE_SERVICE:
         decode_service_free(object);
+        break;
+    case STORE_HOLD:
+        decode_hold_free(object);
         break;
     case STORE_KINDS:
         store_usage_free(object);
@@ -235,7 +244,24 @@ static bool admits(const struct kind_store *k)
     return k->kind == STORE_LIMIT_RANGE || k->kind == STORE_RUNTIME_CLASS;
 }
 
-static void put(struct kind_store *k, const char *key, const json_t *object)
+static void enter(struct kind_store *k, const char *key, void *now)
+{
+    bool full = false;
+    void *before = map_put(k->objects, key, now, &full);
+    if (!full) {
+        change(k, key, before, now);
+        return;
+    }
+    object_free(k->s->rt->decoder, k->kind, now);
+    if (!k->full) {
+        struct err err = ERR_INIT;
+        err_set(&err, ERR_LIMIT, "more than %zu objects", kind_rows[k->kind].max);
+        skip(k, key, &err);
+    }
+    k->full = true;
+}
+
+static void put_whole(struct kind_store *k, const char *key, const json_t *object)
 {
     struct err err = ERR_INIT;
     void *now = decode(k->s->rt->decoder, k->kind, object, &err);
@@ -243,22 +269,35 @@ static void put(struct kind_store *k, const char *key, const json_t *object)
         skip(k, key, &err);
         return;
     }
-    bool full = false;
-    void *before = map_put(k->objects, key, now, &full);
-    if (full) {
-        object_free(k->s->rt->decoder, k->kind, now);
-        if (!k->full) {
-            err_set(&err, ERR_LIMIT, "more than %zu objects", kind_rows[k->kind].max);
-            skip(k, key, &err);
-        }
-        k->full = true;
-        return;
-    }
-    change(k, key, before, now);
+    enter(k, key, now);
     if (admits(k)) {
         admission_put(decoder_admission(k->s->rt->decoder), kind_rows[k->kind].kube, object);
         readmit(k, key);
     }
+}
+
+/* One that is set aside. */
+static void put_bare(struct kind_store *k, const char *key, const json_t *object)
+{
+    struct err err = ERR_INIT;
+    AUTO_JSON json_t *bare = bare_object(object);
+    void *now = decode(k->s->rt->decoder, k->kind, bare, &err);
+    if (!now) {
+        skip(k, key, &err);
+        return;
+    }
+    bare_say(k->kind, now);
+    enter(k, key, now);
+}
+
+static void put(struct kind_store *k, const char *key, const json_t *object)
+{
+    enum marker_how how = marker_object(k->s->rt->marker, k->kind, key, object);
+    if (how == MARKER_LEAVE_OUT) {
+        return;
+    }
+    (how == MARKER_WHOLE ? put_whole : put_bare)(k, key, object);
+    marker_done(k->s->rt->marker);
 }
 
 static void remember_gone(struct kind_store *k, const char *key, int64_t rv)
@@ -282,6 +321,7 @@ static bool was_ended(const struct kind_store *k, const char *key, int64_t rv)
 static void drop(struct kind_store *k, const char *key)
 {
     map_del(k->own, key);
+    marker_gone(k->s->rt->marker, k->kind, key);
     void *before = map_del(k->objects, key);
     if (before) {
         change(k, key, before, NULL);
@@ -428,9 +468,37 @@ static void on_list_end(void *arg)
     }
 }
 
+static bool silent(const struct kind_store *k)
+{
+    int64_t heard_ns = k->watch ? watch_heard_ns(k->watch) : 0;
+    return clock_mono(k->s->rt->clock) - heard_ns > TROUBLE_NS;
+}
+
+/* The server does not know the kind, and need not: our CRD is not installed. */
+static bool unserved(const struct kind_store *k)
+{
+    const struct err *why = k->watch ? watch_error(k->watch) : NULL;
+    return k->kind == STORE_HOLD && why && why->kind == ERR_NOT_FOUND;
+}
+
+static void drop_all(struct kind_store *k)
+{
+    for (MAP_EACH(k->objects, e)) {
+        char *key = xstrdup(map_key(e));
+        drop(k, key);
+        free(key);
+    }
+}
+
 static void on_failed(void *arg, const struct err *why)
 {
     struct kind_store *k = arg;
+    if (unserved(k)) {
+        if (silent(k)) {
+            drop_all(k); /* the kind was taken away, and its objects with it */
+        }
+        return;
+    }
     log_error(k->s->rt->log, "watch failed, trying again", "kind", kind_rows[k->kind].name, "error",
               why->msg);
 }
@@ -592,16 +660,18 @@ bool store_synced(const struct store *s)
     return true;
 }
 
-static bool silent(const struct kind_store *k)
-{
-    int64_t heard_ns = k->watch ? watch_heard_ns(k->watch) : 0;
-    return clock_mono(k->s->rt->clock) - heard_ns > TROUBLE_NS;
-}
-
 bool store_pdbs_known(const struct store *s)
 {
     const struct kind_store *k = &s->kinds[STORE_PDB];
     return store_listed(s, STORE_PDB) && !(watch_error(k->watch) && silent(k));
+}
+
+bool store_holds_known(const struct store *s)
+{
+    const struct kind_store *k = &s->kinds[STORE_HOLD];
+    const struct err *why = k->watch ? watch_error(k->watch) : NULL;
+    bool fresh = store_listed(s, STORE_HOLD) && !(why && silent(k));
+    return (fresh || unserved(k)) && !k->full;
 }
 
 const char *store_trouble(const struct store *s, struct err *ret)
@@ -610,7 +680,7 @@ const char *store_trouble(const struct store *s, struct err *ret)
         const struct kind_store *k = &s->kinds[i];
         const struct err *why = k->watch ? watch_error(k->watch) : NULL;
         bool synced = k->watch && watch_synced(k->watch);
-        if (!wanted(k) || (synced && !(why && silent(k)))) {
+        if (!wanted(k) || unserved(k) || (synced && !(why && silent(k)))) {
             continue;
         }
         if (ret && why) {
@@ -686,4 +756,15 @@ const struct nodeclass *store_class(const struct store *s, const char *name)
 const struct map *store_all(const struct store *s, enum store_kind kind)
 {
     return s->kinds[kind].objects;
+}
+
+const struct meta *store_meta(const struct store *s, enum store_kind kind, const char *key)
+{
+    const struct head *o = map_get(s->kinds[kind].objects, key);
+    return o ? &o->m : NULL;
+}
+
+const char *store_kind_name(enum store_kind kind)
+{
+    return kind_rows[kind].name;
 }

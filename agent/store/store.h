@@ -4,8 +4,9 @@
  * One reflector per kind (Pod, Node, NodeClaim, NodePool, EC2NodeClass, DaemonSet; and what
  * placing looks at beside them: Namespace, PersistentVolumeClaim, PersistentVolume, StorageClass,
  * CSINode; LimitRange and RuntimeClass, which complete the templates of DaemonSets; and
- * PodDisruptionBudget, without which nothing is disrupted, but everything else goes on; Service,
- * only with default spread constraints, which alone ask for them). Objects are core/model.h
+ * PodDisruptionBudget and Hold, without which nothing is disrupted, but everything else goes on;
+ * a server that does not know Holds has none; Service, only with default spread constraints, which
+ * alone ask for them). Objects are core/model.h
  * structs, decoded once, replaced whole, owned here; parsed JSON is never kept. The answer to an
  * own write enters before the writer's done (gate observer); a watch event older than what the
  * store has is dropped (resourceVersions compare as integers), also one about an object that an own
@@ -17,7 +18,8 @@
  *
  * Indexes: pods by node, usage per node (kept as pods come and go), claims and nodes by providerID,
  * provisionable pods. An object that cannot be decoded is kept by name with its problem (pools,
- * classes, claims) or skipped and counted (pods, nodes); it never holds up others.
+ * classes, claims) or skipped and counted (pods, nodes); it never holds up others. One over which
+ * the process ended twice is kept by its identity alone (agent/work/marker.h).
  */
 #ifndef KARP_AGENT_STORE_H
 #define KARP_AGENT_STORE_H
@@ -29,6 +31,7 @@
 
 #define STORE_MAX_PODS 500000
 #define STORE_MAX_OBJECTS 50000 /* of each other kind */
+#define STORE_MAX_HOLDS 10000   /* every decision looks at all of them */
 
 struct runtime;
 struct store;
@@ -48,6 +51,7 @@ enum store_kind {
     STORE_LIMIT_RANGE,
     STORE_RUNTIME_CLASS,
     STORE_SERVICE,
+    STORE_HOLD,
     STORE_PDB,
     STORE_KINDS
 };
@@ -56,15 +60,19 @@ struct store *store_new(struct runtime *rt);
 void store_free(struct store *s);
 /* Starts listing and watching. */
 void store_start(struct store *s);
-/* Every kind but PodDisruptionBudgets listed completely at least once. LimitRanges, RuntimeClasses
- * and Services may be withheld (403, 404): DaemonSets without a pod then count with their bare
- * templates, default spread constraints know owners alone, and store_trouble says so. */
+/* Every kind but PodDisruptionBudgets listed completely at least once. LimitRanges, RuntimeClasses,
+ * Services and Holds may be withheld (403, 404): DaemonSets without a pod then count with their
+ * bare templates, default spread constraints know owners alone, and store_trouble says so (but not
+ * that the server does not know Holds). */
 bool store_synced(const struct store *s);
 /* This one was. */
 bool store_listed(const struct store *s, enum store_kind kind);
 /* PodDisruptionBudgets were listed and are heard of: else no pod may be moved by our own decision.
  */
 bool store_pdbs_known(const struct store *s);
+/* Likewise Holds, all of them; or the server has said for long enough that it knows no such kind.
+ */
+bool store_holds_known(const struct store *s);
 /* The first kind that is not synced or whose watch has failed for long, with its last error; NULL
  * if all is well. */
 const char *store_trouble(const struct store *s, struct err *ret);
@@ -88,6 +96,8 @@ const struct node *store_node_by_provider_id(const struct store *s, const char *
 
 /* All objects of a kind; values are model structs. Insertion order: sort before showing. */
 const struct map *store_all(const struct store *s, enum store_kind kind);
+const struct meta *store_meta(const struct store *s, enum store_kind kind, const char *key);
+const char *store_kind_name(enum store_kind kind); /* "NodeClaim" */
 /* Pods bound to the node (terminal ones included), keyed "ns/name"; NULL if none. */
 const struct map *store_pods_on(const struct store *s, const char *node_name);
 const struct node_usage *store_usage(const struct store *s, const char *node_name); /* or NULL */

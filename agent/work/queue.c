@@ -4,6 +4,7 @@
 #include "agent/runtime.h"
 #include "common/base/alloc.h"
 #include "common/base/map.h"
+#include "marker.h"
 
 #define QUEUE_JITTER_PERCENT 20
 
@@ -26,6 +27,7 @@ struct item {
 struct queue {
     struct runtime *rt;
     const char *name;
+    enum store_kind of;
     int64_t base_ns, cap_ns;
     queue_fn fn;
     void *ctx;
@@ -34,12 +36,13 @@ struct queue {
     bool full; /* said once */
 };
 
-struct queue *queue_new(struct runtime *rt, const char *name, int64_t backoff_base_ns,
-                        int64_t backoff_cap_ns, queue_fn fn, void *ctx)
+struct queue *queue_new(struct runtime *rt, const char *name, enum store_kind of,
+                        int64_t backoff_base_ns, int64_t backoff_cap_ns, queue_fn fn, void *ctx)
 {
     struct queue *q = NEW(struct queue);
     q->rt = rt;
     q->name = name;
+    q->of = of;
     q->base_ns = backoff_base_ns;
     q->cap_ns = backoff_cap_ns;
     q->fn = fn;
@@ -124,12 +127,23 @@ static void item_finish(struct item *it, enum queue_verdict verdict, int64_t ret
     item_forget(it);
 }
 
+static enum queue_verdict look(struct item *it)
+{
+    struct marker *m = it->q->rt->marker;
+    if (!marker_look(m, it->q->of, it->key)) {
+        return QUEUE_OK;
+    }
+    enum queue_verdict v = it->q->fn(it->q->ctx, it->key);
+    marker_done(m);
+    return v;
+}
+
 static void item_run(void *arg)
 {
     struct item *it = arg;
     it->state = ITEM_RUNNING;
     it->again_ns = it->news_ns = NS_NEVER;
-    enum queue_verdict v = it->q->fn(it->q->ctx, it->key);
+    enum queue_verdict v = look(it);
     if (it->state == ITEM_ENDED) {
         item_finish(it, it->early, it->early_retry_ns);
     } else if (v == QUEUE_BUSY) {

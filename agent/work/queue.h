@@ -12,6 +12,7 @@
 #ifndef KARP_AGENT_QUEUE_H
 #define KARP_AGENT_QUEUE_H
 
+#include "agent/store/store.h"
 #include "common/base/compat.h"
 
 #include <stdbool.h>
@@ -30,8 +31,10 @@ enum queue_verdict {
 
 typedef enum queue_verdict (*queue_fn)(void *ctx, const char *key);
 
-struct queue *queue_new(struct runtime *rt, const char *name, int64_t backoff_base_ns,
-                        int64_t backoff_cap_ns, queue_fn fn, void *ctx);
+/* Keys are those of the store's objects of this kind: one that is set aside (marker.h) is not
+ * looked at. */
+struct queue *queue_new(struct runtime *rt, const char *name, enum store_kind of,
+                        int64_t backoff_base_ns, int64_t backoff_cap_ns, queue_fn fn, void *ctx);
 void queue_free(struct queue *q);
 void queue_add(struct queue *q, const char *key);
 /* No later than after delay_ns from now; an earlier appointment stays. Never later than after

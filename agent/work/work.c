@@ -2,6 +2,7 @@
 #include "work.h"
 
 #include "common/base/alloc.h"
+#include "marker.h"
 
 struct step {
     struct runtime *rt;
@@ -64,6 +65,10 @@ static struct step *step_new(const struct work *w, const char *what)
 enum queue_verdict work_patch(const struct work *w, enum kube_kind kind, const char *ns,
                               const char *name, const char *sub, json_t *patch, const char *rv)
 {
+    if (marker_is_aside(w->rt->marker, kube_kind(kind)->kind, ns, name)) {
+        json_decref(patch);
+        return QUEUE_FAIL;
+    }
     struct step *st = step_new(w, "patch");
     kube_patch(&w->rt->client, kind, ns, name, *sub ? sub : NULL, patch, rv, step_done, st);
     json_decref(patch);
@@ -73,8 +78,14 @@ enum queue_verdict work_patch(const struct work *w, enum kube_kind kind, const c
 enum queue_verdict work_delete(const struct work *w, enum kube_kind kind, const char *ns,
                                const char *name, const char *uid)
 {
+    return work_delete_at(w, kind, ns, name, uid, NULL);
+}
+
+enum queue_verdict work_delete_at(const struct work *w, enum kube_kind kind, const char *ns,
+                                  const char *name, const char *uid, const char *rv)
+{
     struct step *st = step_new(w, "delete");
-    struct kube_delete_opts o = {.uid = uid, .grace_s = -1};
+    struct kube_delete_opts o = {.uid = uid, .resource_version = rv, .grace_s = -1};
     kube_delete(&w->rt->client, kind, ns, name, &o, step_done, st);
     return QUEUE_BUSY;
 }

@@ -31,12 +31,16 @@ struct work {
     void *ctx;
 };
 
-/* The patch's reference is taken. sub "" = none. rv NULL = no lock. */
+/* The patch's reference is taken. sub "" = none. rv NULL = no lock. Fails at once for an object
+ * that is set aside (marker.h). */
 enum queue_verdict work_patch(const struct work *w, enum kube_kind kind, const char *ns,
                               const char *name, const char *sub, json_t *patch, const char *rv);
 /* With the UID as precondition. */
 enum queue_verdict work_delete(const struct work *w, enum kube_kind kind, const char *ns,
                                const char *name, const char *uid);
+/* And only in that version. */
+enum queue_verdict work_delete_at(const struct work *w, enum kube_kind kind, const char *ns,
+                                  const char *name, const char *uid, const char *rv);
 
 /* How long to wait after this failure before the next look: > 0 overrides the back-off. */
 int64_t work_retry_ns(const struct err *e);

@@ -3,11 +3,6 @@
 
 #include <math.h>
 
-bool str_eq(const char *a, const char *b)
-{
-    return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 int str_cmp(const char *a, const char *b)
 {
     if (a == b) {

@@ -9,8 +9,14 @@
 #include "compat.h"
 
 #include <stdbool.h>
+#include <string.h>
 
-bool str_eq(const char *a, const char *b); /* NULL equals only NULL */
+/* NULL equals only NULL. */
+static inline bool str_eq(const char *a, const char *b)
+{
+    return a == b || (a && b && *a == *b && strcmp(a, b) == 0);
+}
+
 int str_cmp(const char *a, const char *b); /* byte order; NULL first */
 bool str_starts(const char *s, const char *prefix);
 bool str_ends(const char *s, const char *suffix);

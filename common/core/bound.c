@@ -1,5 +1,6 @@
 /* bound.c - see bound.h. */
 #include "bound.h"
+#include "common/base/sort.h"
 
 #include "sched_int.h"
 
@@ -73,9 +74,7 @@ static void count_pods(struct bound *b, uint32_t *count)
             there[n++] = (uintptr_t)s->final[i].pods[p];
         }
     }
-    if (n > 1) {
-        qsort(there, n, sizeof(*there), pointer_cmp);
-    }
+    sort_items(there, n, sizeof(*there), pointer_cmp);
     for (uint32_t i = 0; n > 0 && i < s->snap->n_pods; i++) {
         uintptr_t one = (uintptr_t)s->snap->pods[i];
         count[s->class_of[i]] += bsearch(&one, there, n, sizeof(*there), pointer_cmp) != NULL;

@@ -2,6 +2,7 @@
  * candidate_empty.c. */
 #include "candidate.h"
 
+#include "common/base/sort.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
 #include "labels.h"
@@ -80,9 +81,7 @@ void candidate_index_build(struct arena *a, const struct snapshot *s, struct can
     }
     pdb_index_build(a, s, &ret->pdbs);
     for (uint32_t i = 0; i < s->n_nodes; i++) {
-        if (nodes[i].n > 1) {
-            qsort(pods + (nodes[i].pods - pods), nodes[i].n, sizeof(*pods), cmp_pod);
-        }
+        sort_items(pods + (nodes[i].pods - pods), nodes[i].n, sizeof(*pods), cmp_pod);
         if (ret->pdbs.n > 0) {
             note_hits(a, &ret->pdbs, &nodes[i]);
         }
@@ -436,11 +435,6 @@ static gate_fn *const gates[GATE_COUNT] = {
     [GATE_DriftSuspect] = gate_drift_suspect,
 };
 
-static bool is_price_gate(int id)
-{
-    return id == GATE_UnknownPrice || id == GATE_PriceStale || id == GATE_PriceSuspect;
-}
-
 static struct candidate_gate ask(const struct candidate_in *in, const struct snapshot_node *n,
                                  int id)
 {
@@ -452,18 +446,24 @@ static struct candidate_gate ask(const struct candidate_in *in, const struct sna
     return g;
 }
 
-static struct reason check(const struct candidate_in *in, const struct snapshot_node *n, bool held)
+/* Most nodes pass nearly all of them: only the one that fails is asked for its operands. */
+static struct reason first_failing(const struct candidate_in *in, const struct snapshot_node *n,
+                                   int from, int to, unsigned skip)
 {
-    for (int id = 0; id < GATE_Budget; id++) {
-        if (is_price_gate(id) || (id == GATE_Held && !held)) {
-            continue;
-        }
-        struct candidate_gate g = ask(in, n, id);
-        if (!g.pass) {
-            return g.reason;
+    struct reason unused = refusal(REASON_NONE);
+    for (int id = from; id <= to; id++) {
+        if (gates[id] != NULL && (skip >> id & 1) == 0 && !gates[id](in, n, &unused)) {
+            return ask(in, n, id).reason;
         }
     }
     return refusal(REASON_NONE);
+}
+
+static struct reason check(const struct candidate_in *in, const struct snapshot_node *n, bool held)
+{
+    unsigned skip = 1u << GATE_UnknownPrice | 1u << GATE_PriceStale | 1u << GATE_PriceSuspect;
+    skip |= held ? 0 : 1u << GATE_Held;
+    return first_failing(in, n, 0, GATE_Budget - 1, skip);
 }
 
 struct reason candidate_check(const struct candidate_in *in, const struct snapshot_node *n)
@@ -478,13 +478,7 @@ struct reason candidate_check_but_held(const struct candidate_in *in, const stru
 
 struct reason candidate_price_gate(const struct candidate_in *in, const struct snapshot_node *n)
 {
-    for (int id = GATE_UnknownType; id <= GATE_PriceSuspect; id++) {
-        struct candidate_gate g = ask(in, n, id);
-        if (!g.pass) {
-            return g.reason;
-        }
-    }
-    return refusal(REASON_NONE);
+    return first_failing(in, n, GATE_UnknownType, GATE_PriceSuspect, 0);
 }
 
 void candidate_gates(const struct candidate_in *in, const struct snapshot_node *n,

@@ -74,6 +74,12 @@ struct candidate_facts {
     int64_t prices_ns; /* when prices were read, 0 = unknown; see CANDIDATE_PRICE_MAX_AGE_NS */
 };
 
+/* "10%" of the price of what leaves (permyriad), or an amount. The greater is asked for. */
+struct min_saving {
+    uint32_t permyriad;
+    int64_t pusd_h;
+};
+
 /* Prices older than this replace nothing. */
 #define CANDIDATE_PRICE_MAX_AGE_NS (INT64_C(7) * 24 * 3600 * 1000000000)
 

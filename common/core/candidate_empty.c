@@ -1,6 +1,7 @@
 /* candidate_empty.c - empty nodes and how many of them may leave now; see candidate.h. */
 #include "budget.h"
 #include "candidate.h"
+#include "common/base/sort.h"
 #include "common/base/str.h"
 
 /* Counted are the pool's initialized nodes whose instance is not terminating; those that are not
@@ -57,9 +58,7 @@ struct empty_plan candidate_empty_plan(struct arena *a, const struct candidate_i
             v[found++] = &in->snap->nodes[i];
         }
     }
-    if (found > 0) {
-        qsort(v, found, sizeof(*v), cmp_node);
-    }
+    sort_items(v, found, sizeof(*v), cmp_node);
     const struct snapshot_pool *pool = NULL;
     int64_t left = 0;
     for (uint32_t i = 0; i < found; i++) {

@@ -1,6 +1,8 @@
 /* catalog.c - see catalog.h */
 #include "catalog_impl.h"
 
+#include "common/base/str.h"
+
 void catalog_free(struct catalog *c)
 {
     if (c) {
@@ -66,6 +68,20 @@ int catalog_find_type(const struct catalog *c, sym name)
 const struct resources *catalog_capacity(const struct catalog *c, uint32_t type)
 {
     return &c->capacity[type];
+}
+
+bool catalog_exotic(const struct catalog *c, const struct symtab *t, uint32_t type)
+{
+    static const enum resource devices[] = {RES_NVIDIA_GPU, RES_AMD_GPU, RES_GAUDI, RES_NEURON,
+                                            RES_NEURONCORE};
+    const struct resources *r = catalog_capacity(c, type);
+    for (size_t i = 0; i < ARRAY_LEN(devices); i++) {
+        if (r->v[devices[i]] > 0) {
+            return true;
+        }
+    }
+    const char *dot = strchr(sym_str(t, catalog_type_name(c, type)), '.');
+    return dot != NULL && str_contains(dot, "metal");
 }
 
 const struct resources *catalog_allocatable(const struct catalog *c, uint32_t type)

@@ -68,6 +68,8 @@ int catalog_find_zone(const struct catalog *c, sym zone); /* -1 */
 sym catalog_type_name(const struct catalog *c, uint32_t type);
 int catalog_find_type(const struct catalog *c, sym name); /* -1 */
 const struct resources *catalog_capacity(const struct catalog *c, uint32_t type);
+/* Metal or with accelerators: not launched where something plain will do. */
+bool catalog_exotic(const struct catalog *c, const struct symtab *t, uint32_t type);
 const struct resources *catalog_allocatable(const struct catalog *c, uint32_t type);
 /* The labels of one type as a requirement set (concrete sets, zone and capacity type not among
  * them). Valid for the catalog's life. */

@@ -7,6 +7,7 @@
  */
 #include "catalog_impl.h"
 
+#include "common/base/sort.h"
 #include "common/base/str.h"
 
 struct builder {
@@ -40,9 +41,7 @@ static int sort_types(struct builder *b, const struct catalog_type *types, struc
             return err_set(reterr, ERR_INVALID, "an instance type has no name");
         }
     }
-    if (n > 0) {
-        qsort(v, n, sizeof(*v), named_cmp);
-    }
+    sort_items(v, n, sizeof(*v), named_cmp);
     b->types = ARENA_NEW_N(&b->scratch, const struct catalog_type *, n);
     for (uint32_t i = 0; i < n; i++) {
         if (i > 0 && str_eq(v[i].name, v[i - 1].name)) {
@@ -97,9 +96,7 @@ static void index_names(struct builder *b)
         names[i] = b->types[i]->name;
         by_name[i] = (struct catalog_name){names[i], i};
     }
-    if (c->n_types > 0) {
-        qsort(by_name, c->n_types, sizeof(*by_name), by_name_cmp);
-    }
+    sort_items(by_name, c->n_types, sizeof(*by_name), by_name_cmp);
     c->names = names;
     c->by_name = by_name;
 }
@@ -124,9 +121,7 @@ static void copy_values(struct arena *a, const struct req *from, struct req *to)
 {
     sym *v = arena_memdup(a, from->values, from->n * sizeof(*v));
     uint32_t n = 0;
-    if (from->n > 1) {
-        qsort(v, from->n, sizeof(*v), sym_id_cmp);
-    }
+    sort_items(v, from->n, sizeof(*v), sym_id_cmp);
     for (uint32_t i = 0; i < from->n; i++) {
         if (n == 0 || v[n - 1] != v[i]) {
             v[n++] = v[i];
@@ -163,7 +158,7 @@ static int copy_labels(struct builder *b, uint32_t type, struct reqset *ret, str
         struct req name = {.key = L_INSTANCE_TYPE, .n = 1, .values = &b->c->names[type]};
         v[n++] = name;
     }
-    qsort(v, n, sizeof(*v), req_key_cmp);
+    sort_items(v, n, sizeof(*v), req_key_cmp);
     for (uint32_t i = 1; i < n; i++) {
         if (v[i].key == v[i - 1].key) {
             return err_set(reterr, ERR_INVALID, "label %s of instance type %s is listed twice",
@@ -367,7 +362,7 @@ static struct catalog_stair make_stair(struct builder *b, sym ext, struct amount
     if (n == 0) {
         return (struct catalog_stair){.ext = ext};
     }
-    qsort(v, n, sizeof(*v), amount_cmp);
+    sort_items(v, n, sizeof(*v), amount_cmp);
     for (uint32_t i = 0; i < n; i++) {
         levels_n += i == 0 || v[i].amount != v[i - 1].amount;
     }
@@ -421,9 +416,7 @@ static sym *list_ext(struct builder *b, const struct resources *all, uint32_t *r
             }
         }
     }
-    if (total > 0) {
-        qsort(v, total, sizeof(*v), sym_id_cmp);
-    }
+    sort_items(v, total, sizeof(*v), sym_id_cmp);
     for (uint32_t i = 0; i < total; i++) {
         if (n == 0 || v[n - 1] != v[i]) {
             v[n++] = v[i];

@@ -2,6 +2,7 @@
 #include "consolidate.h"
 
 #include "common/base/hash.h"
+#include "common/base/sort.h"
 #include "common/base/str.h"
 #include "consolidate_int.h"
 #include "labels.h"
@@ -102,9 +103,7 @@ static void begin_cands(struct consolidate *c)
             nodes[c->n_cands++] = &s->nodes[i];
         }
     }
-    if (c->n_cands > 1) {
-        qsort(nodes, c->n_cands, sizeof(*nodes), cmp_node);
-    }
+    sort_items(nodes, c->n_cands, sizeof(*nodes), cmp_node);
     c->cands = ARENA_NEW_N(c->a, struct cand, c->n_cands);
     c->of_node = ARENA_NEW_N(c->a, struct cand *, s->n_nodes);
     for (uint32_t i = 0; i < c->n_cands; i++) {
@@ -142,9 +141,7 @@ static void begin_moving(struct consolidate *c)
                 from[x->n_pods++] = at->pods[p];
             }
         }
-        if (x->n_pods > 1) {
-            qsort(from, x->n_pods, sizeof(*from), cmp_place);
-        }
+        sort_items(from, x->n_pods, sizeof(*from), cmp_place);
         for (uint32_t p = 0; p < x->n_pods; p++, c->n_moving++) {
             numbers[c->n_moving] = c->snap->n_pods + c->n_moving;
             c->of_pod[c->n_moving] = x;
@@ -241,26 +238,30 @@ static void begin_nominated(struct consolidate *c)
     }
 }
 
-/* Does x save more per unit of disruption than y? By what is weighed: price or potential. */
-static int cmp_ratio(int64_t px, int64_t dx, int64_t py, int64_t dy)
+/* An amount per unit of disruption, for comparing. */
+static int64_t per_disruption(int64_t pusd_h, int64_t micro)
 {
-    __extension__ __int128 a = (__int128)px * dy, b = (__int128)py * dx;
-    return a > b ? -1 : a < b;
+    __extension__ __int128 ratio = (__int128)(pusd_h > 0 ? pusd_h : 0) << 20;
+    ratio /= micro > 0 ? micro : 1;
+    return ratio < INT64_MAX ? (int64_t)ratio : INT64_MAX;
 }
 
 static int cmp_by_price(const void *x, const void *y)
 {
     const struct cand *a = *(const struct cand *const *)x, *b = *(const struct cand *const *)y;
-    int c = cmp_ratio(a->price > 0 ? a->price : 0, a->disruption, b->price > 0 ? b->price : 0,
-                      b->disruption);
-    return c != 0 ? c : a < b ? -1 : a > b; /* one array: by pool, then name */
+    if (a->price_rank != b->price_rank) {
+        return a->price_rank > b->price_rank ? -1 : 1;
+    }
+    return a < b ? -1 : a > b; /* one array: by pool, then name */
 }
 
 static int cmp_by_potential(const void *x, const void *y)
 {
     const struct cand *a = *(const struct cand *const *)x, *b = *(const struct cand *const *)y;
-    int c = cmp_ratio(a->potential, a->disruption, b->potential, b->disruption);
-    return c != 0 ? c : a < b ? -1 : a > b; /* one array: by pool, then name */
+    if (a->potential_rank != b->potential_rank) {
+        return a->potential_rank > b->potential_rank ? -1 : 1;
+    }
+    return a < b ? -1 : a > b; /* one array: by pool, then name */
 }
 
 static int cmp_drifted(const void *x, const void *y)
@@ -327,24 +328,13 @@ static void begin_kinds(struct consolidate *c)
         for (uint32_t p = 0; p < x->n_pods; p++) {
             v[i].classes[p] = c->s->class_of[x->pods[p]];
         }
-        if (x->n_pods > 1) {
-            qsort(v[i].classes, x->n_pods, sizeof(*v[i].classes), cmp_u32);
-        }
+        sort_items(v[i].classes, x->n_pods, sizeof(*v[i].classes), cmp_u32);
         v[i].hash = hash_fnv1a(v[i].classes, x->n_pods * sizeof(*v[i].classes));
     }
-    if (c->n_ratio > 1) {
-        qsort(v, c->n_ratio, sizeof(*v), cmp_kinded);
-    }
+    sort_items(v, c->n_ratio, sizeof(*v), cmp_kinded);
     for (uint32_t i = 0; i < c->n_ratio; i++) {
         c->n_kinds += i == 0 || cmp_kinded(&v[i - 1], &v[i]) != 0;
         v[i].cand->kind = c->n_kinds - 1;
-    }
-}
-
-static void sort_cands(struct cand **v, uint32_t n, int (*cmp)(const void *, const void *))
-{
-    if (n > 1) {
-        qsort(v, n, sizeof(struct cand *), cmp);
     }
 }
 
@@ -357,6 +347,8 @@ static void begin_search(struct consolidate *c)
     for (uint32_t i = 0; i < c->n_cands; i++) {
         struct cand *x = &c->cands[i];
         x->potential = x->candidate ? price_potential(c, x) : 0;
+        x->price_rank = per_disruption(x->price, x->disruption);
+        x->potential_rank = per_disruption(x->potential, x->disruption);
         if (x->candidate && x->reason == DISRUPT_UNDERUTILIZED) {
             c->ratio[c->n_ratio++] = x;
             if (x->potential > 0) {
@@ -366,9 +358,9 @@ static void begin_search(struct consolidate *c)
             c->drifted[c->n_drifted++] = x;
         }
     }
-    sort_cands(c->ratio, c->n_ratio, cmp_by_price);
-    sort_cands(c->sets, c->n_sets, cmp_by_potential);
-    sort_cands(c->drifted, c->n_drifted, cmp_drifted);
+    sort_items(c->ratio, c->n_ratio, sizeof(*c->ratio), cmp_by_price);
+    sort_items(c->sets, c->n_sets, sizeof(*c->sets), cmp_by_potential);
+    sort_items(c->drifted, c->n_drifted, sizeof(*c->drifted), cmp_drifted);
     begin_kinds(c);
     begin_ranks(c);
     c->g.nodes = ARENA_NEW_N(c->a, struct grown, c->n_sets);
@@ -493,7 +485,7 @@ static bool enough(const struct consolidate *c)
 {
     int64_t most = price_most(c);
     return c->try + 1 >= REPLAY || c->n_ratio < 2 || c->result.truncated ||
-           c->best.saving >= most - most / 20;
+           spent(c) >= CONSOLIDATE_MAX_AGAIN || c->best.saving >= most - most / 20;
 }
 
 static bool search(struct consolidate *c)

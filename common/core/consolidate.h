@@ -32,8 +32,10 @@
  * itself (delete, else replace), then sets grown node by node around each seed into common new
  * nodes, of at most a hundred; the better way is taken. Where much is left that could be saved
  * (a lower bound of what the pods cost anywhere tells), other orders of searching are tried and the
- * best plan is taken. Steps are executed by score as far as they hold in that order. Work units
- * bound it all: one is one pod class tried against one place (sched.h) or one candidate looked at.
+ * best plan is taken; in these a set grows to the size that saves the greatest share of what its
+ * members could save, not the most. Steps are executed by score as far as they hold in that order.
+ * Work units bound it all: one is one pod class tried against one place (sched.h) or one candidate
+ * looked at.
  *
  * Budgets do not shorten the plan: steps carry what holds them back now. But no step takes more
  * nodes of a pool than its budgets ever allow at once (at least one).
@@ -49,12 +51,6 @@
 #include "candidate.h"
 #include "drift.h"
 #include "sched.h"
-
-/* "10%" of the price of what leaves (permyriad), or an amount. The greater is asked for. */
-struct min_saving {
-    uint32_t permyriad;
-    int64_t pusd_h;
-};
 
 /* "10%", "0.02". False if it is neither. */
 bool consolidate_parse_saving(const char *text, struct min_saving *ret);

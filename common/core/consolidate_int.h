@@ -19,6 +19,10 @@
 /* Nodes of one set: a step that moves more at once is no step. (Karpenter stops at 101.) */
 #define CONSOLIDATE_MAX_SET 100
 #define CONSOLIDATE_MAX_MISSES 64
+/* Nodes that a set grows beyond its best share. */
+#define CONSOLIDATE_MAX_BEYOND 12
+/* Work units after which no other order of searching is begun: seconds, in very large fleets. */
+#define CONSOLIDATE_MAX_AGAIN 4000000
 /* Proportions of cpu and memory for which a lower bound of prices is known. */
 #define CONSOLIDATE_MIXES 8
 /* Less is no saving but the rounding of prices. */
@@ -38,11 +42,12 @@ struct cand {
     int64_t disruption, raw; /* millionths; as Karpenter counts it */
     const uint32_t *pods;    /* numbers of those that move, in the order of placing */
     uint32_t n_pods;
-    uint32_t kind;       /* equal for nodes whose pods are of the same classes */
-    int64_t potential;   /* more than any set can save with it; of unknown price 0 */
-    uint32_t in_set;     /* of the growth with this serial */
-    bool received;       /* pods were moved to it: it stays */
-    const uint32_t *got; /* their numbers, own ones first; for PHASE_STAYS */
+    uint32_t kind;                      /* equal for nodes whose pods are of the same classes */
+    int64_t potential;                  /* more than any set can save with it; of unknown price 0 */
+    int64_t price_rank, potential_rank; /* these by disruption */
+    uint32_t in_set;                    /* of the growth with this serial */
+    bool received;                      /* pods were moved to it: it stays */
+    const uint32_t *got;                /* their numbers, own ones first; for PHASE_STAYS */
     uint32_t n_got;
     bool sure; /* to be replaced by itself for at least: */
     int64_t alone;
@@ -85,6 +90,7 @@ struct pool_rules {
     bool min_saving_unreadable, return_to_weight;
     int64_t cost, raw; /* of all its nodes */
     int64_t ever;      /* nodes that budgets ever allow at once */
+    uint64_t *plain;   /* types that are not exotic (catalog.h) */
     struct plan_budget budgets[3];
 };
 

@@ -1,4 +1,5 @@
 /* consolidate_keep.c - from a trial to a step of the plan. */
+#include "common/base/sort.h"
 #include "common/base/str.h"
 #include "consolidate_int.h"
 #include "labels.h"
@@ -47,9 +48,7 @@ static void put_out(struct consolidate *c, struct found *f)
         v[i] = (struct step_out){x->node, x->price, x->n_pods, x->drift.reason};
         f->out.disruption_micro += x->disruption;
     }
-    if (f->n_members > 1) {
-        qsort(v, f->n_members, sizeof(*v), cmp_out);
-    }
+    sort_items(v, f->n_members, sizeof(*v), cmp_out);
     f->out.out = v;
     f->out.n_out = f->n_members;
 }
@@ -174,10 +173,8 @@ static void put_moves(struct consolidate *c, struct found *f, const uint32_t *or
             v[at++] = (struct step_move){s->pods[t.pod], from_of(c, t.pod)->node, NULL, i};
         }
     }
-    if (n > 1) {
-        qsort(v, n, sizeof(*v), cmp_move);
-        qsort(f->moves, n, sizeof(*f->moves), cmp_number);
-    }
+    sort_items(v, n, sizeof(*v), cmp_move);
+    sort_items(f->moves, n, sizeof(*f->moves), cmp_number);
     f->n_moves = f->out.n_moves = n;
     f->out.moves = v;
 }
@@ -243,10 +240,8 @@ static void put_given_up(struct consolidate *c, struct found *f)
             }
         }
     }
-    if (f->out.n_given_up > 1) {
-        qsort((struct step_preference *)(uintptr_t)f->out.given_up, f->out.n_given_up,
-              sizeof(*f->out.given_up), cmp_preference);
-    }
+    sort_items((struct step_preference *)(uintptr_t)f->out.given_up, f->out.n_given_up,
+               sizeof(*f->out.given_up), cmp_preference);
 }
 
 /* ---- the step ----------------------------------------------------------------------------------

@@ -58,6 +58,25 @@ bool consolidate_parse_saving(const char *text, struct min_saving *ret)
     return *c == '\0';
 }
 
+/* Keeps bits that are (not) among those of mask. */
+static void keep_bits(uint64_t *bits, const uint64_t *mask, bool among, uint32_t words)
+{
+    for (uint32_t i = 0; i < words; i++) {
+        bits[i] &= among ? mask[i] : ~mask[i];
+    }
+}
+
+static uint64_t *plain_types(struct consolidate *c, const struct catalog *cat)
+{
+    uint64_t *ret = ARENA_NEW_N(c->a, uint64_t, CATALOG_WORDS_MAX);
+    for (uint32_t i = 0; cat != NULL && i < catalog_n_types(cat); i++) {
+        if (!catalog_exotic(cat, c->snap->syms, i)) {
+            bits_set(ret, i);
+        }
+    }
+    return ret;
+}
+
 static void pool_rules(struct consolidate *c, struct pool_rules *r)
 {
     const struct kvs *ann = &r->pool->np->m.annotations;
@@ -67,6 +86,7 @@ static void pool_rules(struct consolidate *c, struct pool_rules *r)
         r->min_saving_unreadable = true;
     }
     r->return_to_weight = back != NULL ? str_eq(back, "true") : c->opt.return_to_weight;
+    r->plain = plain_types(c, r->pool->catalog);
 }
 
 /* Memory counts in MiB. */
@@ -192,7 +212,13 @@ static const struct price_order *order_of(struct consolidate *c, const struct sn
     o->types = ARENA_NEW_N(c->a, uint32_t, n);
     o->prices = ARENA_NEW_N(c->a, int64_t, n);
     catalog_all(p->catalog, all);
+    const uint64_t *plain = c->pools[p - c->snap->pools].plain;
+    uint32_t words = catalog_words(p->catalog);
+    keep_bits(all, plain, true, words);
     o->n = offerings_rank(p->offerings, all, offer, false, o->types, n);
+    catalog_all(p->catalog, all);
+    keep_bits(all, plain, false, words);
+    o->n += offerings_rank(p->offerings, all, offer, false, o->types + o->n, n - o->n);
     for (uint32_t i = 0; i < o->n; i++) {
         o->prices[i] = offerings_cheapest(p->offerings, o->types[i], offer, NULL, NULL);
     }
@@ -200,6 +226,7 @@ static const struct price_order *order_of(struct consolidate *c, const struct sn
     return o;
 }
 
+/* Exotic types come last: they are launched only where nothing plain will do. */
 int64_t price_cheapest(struct consolidate *c, const struct snapshot_pool *p, const uint64_t *types,
                        struct offer_mask offer)
 {
@@ -322,6 +349,18 @@ static void settle_zones(struct consolidate *c, struct sched_open *o, uint64_t z
     o->reqs = reqset_add(c->s->a, c->s->syms, &o->reqs, &r);
 }
 
+/* The claim's types without exotic ones, if anything plain is left. */
+static void launchable(const struct consolidate *c, const struct sched_open *o, uint64_t *ret)
+{
+    uint32_t words = catalog_words(o->pool->tm.catalog);
+    memcpy(ret, o->types, words * sizeof(*ret));
+    keep_bits(ret, c->pools[o->pool->in - c->snap->pools].plain, true, words);
+    offerings_narrow(o->pool->in->offerings, o->offer, ret);
+    if (!bits_any(ret, words)) {
+        memcpy(ret, o->types, words * sizeof(*ret));
+    }
+}
+
 /*
  * Leaves the claim what costs at most cap however it is launched: one capacity type (the one of the
  * cheapest offering, so that a failed spot launch becomes nothing dearer), zones in which there is
@@ -337,16 +376,18 @@ static uint32_t narrow(struct consolidate *c, struct sched_open *o, int64_t cap)
     if (sched_reserve_of(o) != NULL) {
         return sched_reserve_of(o)->price_pusd_h <= cap; /* it can become nothing else */
     }
-    int64_t least = cheapest_place(off, cat, o->types, o->offer, &best);
+    uint64_t types[CATALOG_WORDS_MAX];
+    launchable(c, o, types);
+    int64_t least = cheapest_place(off, cat, types, o->offer, &best);
     if (least == PRICE_UNKNOWN || least > cap) {
         return 0;
     }
     m = (struct offer_mask){o->offer.zones, best.cts};
-    m.zones = cheap_zones(off, cat, o->types, m, cap);
-    within(off, cat, o->types, m, cap, kept);
+    m.zones = cheap_zones(off, cat, types, m, cap);
+    within(off, cat, types, m, cap, kept);
     if (!bits_any(kept, catalog_words(cat)) || !sched_values_ok(c->s, o->pool, &o->reqs, kept, m)) {
         m = best;
-        within(off, cat, o->types, m, cap, kept);
+        within(off, cat, types, m, cap, kept);
         if (!sched_values_ok(c->s, o->pool, &o->reqs, kept, m)) {
             return 0;
         }

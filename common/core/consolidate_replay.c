@@ -5,6 +5,7 @@
  * search remembered. Steps are wanted in the order of their score; they were found in another one,
  * and only if they hold in the wanted order is it taken.
  */
+#include "common/base/sort.h"
 #include "consolidate_int.h"
 
 static bool to_node(struct consolidate *c, const struct found_move *m, struct sched_class *k,
@@ -140,9 +141,7 @@ void replay_begin(struct consolidate *c)
     for (uint32_t i = 0; i < c->n_found; i++) {
         order[i] = &c->found[i];
     }
-    if (c->n_found > 1) {
-        qsort(order, c->n_found, sizeof(*order), cmp_score);
-    }
+    sort_items(order, c->n_found, sizeof(*order), cmp_score);
     c->replay.order = order;
     c->replay.ok = 0;
 }

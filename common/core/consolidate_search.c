@@ -261,12 +261,22 @@ static bool clearly_better(const struct best *x, const struct best *y)
     return y->saving > 0 && (x->saving <= 0 || b > a);
 }
 
+/* y saves no less than x of what its members could. */
+static bool no_worse(const struct best *x, const struct best *y)
+{
+    __extension__ __int128 a = (__int128)x->saving * y->potential;
+    __extension__ __int128 b = (__int128)y->saving * x->potential;
+    return y->saving > 0 && (x->saving <= 0 || b >= a);
+}
+
 static void note_best(struct consolidate *c)
 {
     struct growth *g = &c->g;
     int64_t in = price_of_claims(c);
-    if (in != PRICE_UNKNOWN && c->s->n_claims <= g->n && g->out - in > g->now.saving) {
-        g->now = (struct best){g->n, g->out - in, g->potential};
+    struct best b = {g->n, g->out - in, g->potential};
+    if (in != PRICE_UNKNOWN && c->s->n_claims <= g->n &&
+        (c->try > 0 ? no_worse(&g->now, &b) : b.saving > g->now.saving)) {
+        g->now = b;
     }
 }
 
@@ -304,6 +314,9 @@ bool search_seed(struct consolidate *c)
         whatif_undo(c->s, &g->start);
         c->at++;
         return true;
+    }
+    if (c->try > 0) {
+        note_best(c);
     }
     c->phase = PHASE_GROW;
     return true;
@@ -370,13 +383,20 @@ static void shrink(struct growth *g, uint32_t n)
     }
 }
 
+/* Where the share counts, it does not come back once a set has grown far beyond its best. */
+static uint32_t most_nodes(const struct consolidate *c)
+{
+    uint32_t far = c->g.now.n + CONSOLIDATE_MAX_BEYOND;
+    return c->try > 0 && c->g.now.n > 0 && far < CONSOLIDATE_MAX_SET ? far : CONSOLIDATE_MAX_SET;
+}
+
 /* The set gets one node more. When no other fits, it may have another new node, unless what it
  * saves is near to all that its members could: then those there are keep the size that was best.
  * More new nodes must be clearly better, because small steps are safer. */
 bool search_grow(struct consolidate *c)
 {
     struct growth *g = &c->g;
-    while (g->at < c->n_sets && g->misses < CONSOLIDATE_MAX_MISSES && g->n < CONSOLIDATE_MAX_SET) {
+    while (g->at < c->n_sets && g->misses < CONSOLIDATE_MAX_MISSES && g->n < most_nodes(c)) {
         struct cand *x = c->sets[g->at++];
         if (!free_to_go(x) || g->refused[x->kind] == g->max_new || x->in_set == g->serial ||
             whatif_touched(c->s, x->node) || too_many(c, x)) {

@@ -1,5 +1,6 @@
 /* consolidate_verdict.c - why the rest stays, what holds steps back, and all gates of a node. */
 #include "budget.h"
+#include "common/base/sort.h"
 #include "consolidate_int.h"
 #include "labels.h"
 #include "plan.h"
@@ -33,16 +34,15 @@ static int64_t at_most(int64_t v, int64_t max)
 static void pool_budgets(struct consolidate *c, struct pool_rules *r)
 {
     int64_t at = c->opt.budgets_ns != 0 ? c->opt.budgets_ns : c->snap->now_ns;
-    struct budget_room room = {0, 0, 0};
+    const struct budget_room room = candidate_room(&c->in, r->pool, at);
     for (size_t i = 0; i < ARRAY_LEN(reasons); i++) {
         struct plan_budget *b = &r->budgets[i];
-        c->in.reason = reasons[i];
-        room = candidate_room(&c->in, r->pool, at);
-        int64_t left = room.allowed - room.disrupting;
+        int64_t allowed = budget_allowed(r->pool->np, reasons[i], room.nodes, at);
+        int64_t left = allowed - room.disrupting;
         *b = (struct plan_budget){.pool = r->pool,
                                   .reason = reasons[i],
                                   .nodes = room.nodes,
-                                  .allowed = at_most(room.allowed, room.nodes),
+                                  .allowed = at_most(allowed, room.nodes),
                                   .disrupting = room.disrupting};
         b->remaining = left > 0 ? at_most(left, room.nodes) : 0;
         budget_change(r->pool->np, reasons[i], room.nodes, at, &b->opens_ns, &b->closes_ns);
@@ -72,14 +72,13 @@ void verdict_budgets(struct consolidate *c)
         const struct snapshot_node *node = &c->snap->nodes[i];
         if (node->pool != NULL && node->claim != NULL) {
             struct pool_rules *r = &c->pools[node->pool - c->snap->pools];
-            int64_t price = candidate_price(node, NULL);
+            const struct cand *x = c->of_node[i];
+            int64_t price = x != NULL ? x->price : candidate_price(node, NULL);
             r->cost += price != PRICE_UNKNOWN ? price : 0;
             r->raw += 1000000 + c->index.nodes[i].cost_micro;
         }
     }
-    if (n > 1) {
-        qsort(order, n, sizeof(*order), cmp_pool);
-    }
+    sort_items(order, n, sizeof(*order), cmp_pool);
     for (uint32_t i = 0; i < n; i++) {
         for (size_t k = 0; k < ARRAY_LEN(reasons); k++) {
             v[c->result.n_budgets++] = order[i]->budgets[k];

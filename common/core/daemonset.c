@@ -1,6 +1,7 @@
 /* daemonset.c - see daemonset.h. */
 #include "daemonset.h"
 
+#include "common/base/sort.h"
 #include "common/base/str.h"
 
 static int cmp_daemonset(const void *x, const void *y)
@@ -93,17 +94,13 @@ const struct daemonset *const *daemonset_live(struct arena *a, const struct snap
             by_uid[n_uids++] = &all[i];
         }
     }
-    if (n_uids > 1) {
-        qsort(by_uid, n_uids, sizeof(struct live *), cmp_live);
-    }
+    sort_items(by_uid, n_uids, sizeof(struct live *), cmp_live);
     find_live(in, by_uid, n_uids);
     for (uint32_t i = 0; i < n; i++) {
         if (all[i].pod != NULL) {
             all[i].ds.cls = live_class(a, all[i].ds.cls, all[i].pod->cls);
         }
     }
-    if (n > 1) {
-        qsort(out, n, sizeof(*out), cmp_daemonset);
-    }
+    sort_items(out, n, sizeof(*out), cmp_daemonset);
     return out;
 }

@@ -188,7 +188,7 @@ struct drift drift_of(struct arena *a, const struct snapshot *s, const struct sn
     if (n->claim == NULL || n->pool == NULL) {
         return none();
     }
-    struct drift ret = by_condition(n);
+    struct drift ret = source == DRIFT_AFRESH ? none() : by_condition(n);
     if (ret.reason != NULL || source == DRIFT_CONDITION || n->pool->np->is_static ||
         gone(n->pool) || !condition_true(&n->claim->conditions, "Initialized")) {
         return ret;

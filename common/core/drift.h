@@ -28,7 +28,8 @@ struct drift {
 
 enum drift_source {
     DRIFT_CONDITION, /* only the claim's condition Drifted: another controller is in charge */
-    DRIFT_COMPUTED   /* the condition, or found out here */
+    DRIFT_COMPUTED,  /* the condition, or found out here */
+    DRIFT_AFRESH     /* found out here, whatever the condition says */
 };
 
 struct drift drift_of(struct arena *a, const struct snapshot *s, const struct snapshot_node *n,

@@ -1,4 +1,5 @@
 /* improve.c - from the claims of a pass to bins and back, and whose turn is next; see improve.h. */
+#include "common/base/sort.h"
 #include "improve_int.h"
 
 #define CLAIMS_PER_STEP 64u
@@ -247,9 +248,7 @@ static void write_back(struct improve *m, struct improve_bin *b)
             c->taken[n++] = (struct sched_taken){b->lots[i].pods[p], m->kinds[b->lots[i].kind].way};
         }
     }
-    if (n > 1) {
-        qsort(c->taken, n, sizeof(*c->taken), cmp_taken);
-    }
+    sort_items(c->taken, n, sizeof(*c->taken), cmp_taken);
     for (uint32_t i = 0; i < n; i++) {
         c->pods[i] = s->snap->pods[c->taken[i].pod];
     }

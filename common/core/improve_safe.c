@@ -8,6 +8,7 @@
  * to zones like its own. A pod that finds no node makes the node larger where that is cheapest, and
  * all is played again, until every pod finds a place.
  */
+#include "common/base/sort.h"
 #include "improve_int.h"
 
 #define ROUNDS_MAX 3u
@@ -70,9 +71,7 @@ static void line_up(struct improve *m, struct improve_safe *r)
             }
         }
     }
-    if (n > 1) {
-        qsort(v, n, sizeof(*v), cmp_turn);
-    }
+    sort_items(v, n, sizeof(*v), cmp_turn);
     r->pods = ARENA_NEW_N(s->a, struct arrival, n);
     r->n_pods = n;
     for (uint32_t i = 0; i < n; i++) {

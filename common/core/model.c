@@ -56,7 +56,8 @@ bool pod_do_not_disrupt(const struct pod *p, int64_t now_ns)
 const struct condition *condition_find(const struct conditions *c, const char *type)
 {
     for (uint32_t i = 0; i < c->n; i++) {
-        if (str_eq(c->v[i].type, type)) {
+        const char *t = c->v[i].type;
+        if (*t == *type && strcmp(t, type) == 0) {
             return &c->v[i];
         }
     }

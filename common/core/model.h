@@ -257,6 +257,23 @@ struct pdb {
     int32_t allowed, healthy, desired, expected;
 };
 
+/* ---- Holds (hold.h) -------------------------------------------------------------------------- */
+
+#define HOLD_WITHOUT_END INT64_MAX
+
+enum hold_target { HOLD_CLUSTER, HOLD_POOL, HOLD_NODE, HOLD_CLAIM };
+
+struct hold {
+    struct arena mem;
+    struct meta m;
+    enum hold_target target;
+    const char *name; /* of the target; "" for the cluster */
+    bool all;         /* scope All: launches too */
+    int64_t until_ns; /* wall clock; HOLD_WITHOUT_END */
+    const char *reason, *by, *text;
+    const char *problem; /* NULL, or what could not be read: then it stops more than it may say */
+};
+
 /* ---- volumes and namespaces ------------------------------------------------------------------ */
 
 enum pvc_phase { PVC_PENDING, PVC_BOUND, PVC_LOST };

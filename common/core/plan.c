@@ -1,6 +1,7 @@
 /* plan.c - see plan.h. */
 #include "plan.h"
 
+#include "common/base/sort.h"
 #include "common/base/str.h"
 #include "labels.h"
 
@@ -69,9 +70,7 @@ static uint32_t capacity_types(const struct snapshot *s, const struct step_in *i
             ret[n++] = sym_str(s->syms, capacity_type_sym((enum capacity_type)ct));
         }
     }
-    if (n > 1) {
-        qsort(ret, n, sizeof(*ret), str_qsort_cmp);
-    }
+    sort_items(ret, n, sizeof(*ret), str_qsort_cmp);
     return n;
 }
 
@@ -209,9 +208,7 @@ void plan_step_digest(struct arena *a, const struct snapshot *s, const struct co
     for (uint32_t i = 0; i < st->n_out; i++) {
         out[i] = &st->out[i];
     }
-    if (st->n_out > 1) {
-        qsort(out, st->n_out, sizeof(*out), cmp_out);
-    }
+    sort_items(out, st->n_out, sizeof(*out), cmp_out);
     buf_puts(&b, "{\"candidates\":[");
     for (uint32_t i = 0; i < st->n_out; i++) {
         buf_puts(&b, i > 0 ? ",{" : "{");

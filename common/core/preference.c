@@ -1,6 +1,7 @@
 /* preference.c - see preference.h. */
 #include "preference.h"
 
+#include "common/base/sort.h"
 #include "common/base/str.h"
 #include "labels.h"
 #include "want.h"
@@ -199,9 +200,7 @@ static void gather(const struct outcome *o, struct crowd *c)
             c->open_places[c->n_open++] = place;
         }
     }
-    if (c->n > 1) {
-        qsort(c->domains, c->n, sizeof(*c->domains), number_cmp);
-    }
+    sort_items(c->domains, c->n, sizeof(*c->domains), number_cmp);
 }
 
 static struct crowd crowd_of_term(const struct outcome *o, const struct pod *p,
@@ -481,9 +480,7 @@ uint32_t preference_lost(struct arena *a, const struct snapshot *s, const struct
         judge_place(&o, &o.members[i]);
     }
     judge_others(&o);
-    if (o.n_lost > 1) {
-        qsort(o.lost, o.n_lost, sizeof(*o.lost), lost_cmp);
-    }
+    sort_items(o.lost, o.n_lost, sizeof(*o.lost), lost_cmp);
     *ret = o.lost;
     return o.n_lost;
 }

@@ -3,6 +3,7 @@
 
 #include "labels.h"
 
+#include "common/base/sort.h"
 #include "common/base/str.h"
 
 static const char *const op_names[] = {
@@ -43,7 +44,7 @@ static void set_values(struct arena *a, const sym *values, uint32_t n, struct re
         return;
     }
     sym *v = arena_memdup(a, values, n * sizeof(*v));
-    qsort(v, n, sizeof(*v), sym_id_cmp);
+    sort_items(v, n, sizeof(*v), sym_id_cmp);
     uint32_t kept = 1;
     for (uint32_t i = 1; i < n; i++) {
         if (v[i] != v[kept - 1]) {
@@ -487,7 +488,7 @@ static void fmt_values(const struct symtab *t, const struct req *r, unsigned max
     for (uint32_t i = 0; i < r->n; i++) {
         v[i] = sym_str(t, r->values[i]);
     }
-    qsort(v, r->n, sizeof(*v), str_qsort_cmp);
+    sort_items(v, r->n, sizeof(*v), str_qsort_cmp);
     uint32_t shown = max_values == 0 || r->n < max_values ? r->n : max_values;
     for (uint32_t i = 0; i < shown; i++) {
         buf_printf(out, "%s%s", i ? " " : "", v[i]);

@@ -264,6 +264,9 @@ static bool try_node(struct sched *s, struct sched_class *k, struct sched_ask *a
 static bool claim_before(const struct sched_open *x, const struct sched_open *y)
 {
     int64_t cpu_x = x->requests.v[RES_CPU], cpu_y = y->requests.v[RES_CPU];
+    if ((x->max_price == 0) != (y->max_price == 0)) {
+        return x->max_price != 0; /* what-if: it costs no more than it does */
+    }
     if (x->n_pods != y->n_pods) {
         return x->n_pods < y->n_pods;
     }
@@ -461,7 +464,9 @@ static uint64_t place(struct sched *s)
 {
     struct sched_class *k = &s->classes[s->class_of[s->pod]];
     uint32_t i;
-    enum reason_code gate = sched_pod_gate(s->pods[s->pod]);
+    /* Pods that move were bound once. */
+    bool asks = s->pod < s->snap->n_pods;
+    enum reason_code gate = asks ? sched_pod_gate(s->pods[s->pod]) : REASON_NONE;
     enum leg_kind kind = leg_of(s, k, s->leg, &i);
     if (gate != REASON_NONE) {
         refuse_pod(s, gate);

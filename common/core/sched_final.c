@@ -1,4 +1,5 @@
 /* sched_final.c - from an open claim to what is launched. */
+#include "common/base/sort.h"
 #include "labels.h"
 #include "sched_int.h"
 
@@ -125,9 +126,7 @@ static struct req type_req(struct sched *s, const struct catalog *c, const struc
     for (uint32_t i = 0; i < f->n_types; i++) {
         names[i] = catalog_type_name(c, f->types[i]);
     }
-    if (f->n_types > 1) {
-        qsort(names, f->n_types, sizeof(*names), cmp_sym);
-    }
+    sort_items(names, f->n_types, sizeof(*names), cmp_sym);
     return (struct req){.key = L_INSTANCE_TYPE,
                         .n = f->n_types,
                         .min_values = old ? old->min_values : 0,
@@ -156,7 +155,7 @@ static struct req capacity_type_req(struct sched *s, const struct sched_open *c,
         }
     }
     offer->cts = cts;
-    qsort(names, n, sizeof(*names), cmp_sym);
+    sort_items(names, n, sizeof(*names), cmp_sym);
     return (struct req){
         .key = L_CAPACITY_TYPE, .n = n, .min_values = old ? old->min_values : 0, .values = names};
 }

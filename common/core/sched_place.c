@@ -1,4 +1,5 @@
 /* sched_place.c - does this class fit here, and putting it there. */
+#include "common/base/sort.h"
 #include "hostport.h"
 #include "labels.h"
 #include "sched_int.h"
@@ -240,7 +241,7 @@ static bool settle(struct search *q, struct sched_trial *t, sym key, const sym *
     struct sched *s = q->s;
     const struct catalog *cat = q->c->pool->tm.catalog;
     sym *v = arena_memdup(s->a, values, n * sizeof(*v));
-    qsort(v, n, sizeof(*v), cmp_sym);
+    sort_items(v, n, sizeof(*v), cmp_sym);
     struct req r = {.key = key, .n = n, .values = v};
     t->reqs = reqset_add(s->a, s->syms, &t->reqs, &r);
     t->offer = offerings_mask(cat, s->syms, &t->reqs);

@@ -1,6 +1,7 @@
 /* sched_topo.c - groups, and which pods they concern; see sched_topo.h. */
 #include "sched_topo.h"
 
+#include "common/base/sort.h"
 #include "common/base/str.h"
 #include "labels.h"
 #include "sched_int.h"
@@ -202,9 +203,7 @@ static void term_namespaces(struct sched *s, const struct pod_term *t, const cha
             v[n++] = snap->namespaces[i]->m.name;
         }
     }
-    if (n > 1) {
-        qsort(v, n, sizeof(*v), str_qsort_cmp);
-    }
+    sort_items(v, n, sizeof(*v), str_qsort_cmp);
     for (uint32_t i = 0; i < n; i++) {
         if (at == 0 || !str_eq(v[at - 1], v[i])) {
             v[at++] = v[i];
@@ -558,9 +557,7 @@ static struct topo_group *share_of(struct sched *s, const struct pod *p)
 static const struct groups *matches_of(struct sched *s, const struct pod *p)
 {
     struct topo_table *t = s->topo.table;
-    if (!t->keys_sorted && t->n_keys > 1) {
-        qsort(t->keys, t->n_keys, sizeof(*t->keys), str_qsort_cmp);
-    }
+    sort_items(t->keys, t->n_keys, sizeof(*t->keys), str_qsort_cmp);
     t->keys_sorted = true;
     text_begin(&t->text);
     text_add(&t->text, "m%s ", p->m.ns);

@@ -7,6 +7,7 @@
  * driver that nobody has heard of has none. (Karpenter does not look at limits of nodes that do not
  * exist.)
  */
+#include "common/base/sort.h"
 #include "common/base/str.h"
 #include "labels.h"
 #include "sched_int.h"
@@ -119,9 +120,7 @@ void sched_volume_begin(struct sched *s)
     for (uint32_t i = 0; i < s->snap->n_bound; i++) {
         add_refs(s, s->snap->bound[i].pod, &cap);
     }
-    if (s->volume->n_refs > 1) {
-        qsort(s->volume->refs, s->volume->n_refs, sizeof(*s->volume->refs), str_qsort_cmp);
-    }
+    sort_items(s->volume->refs, s->volume->n_refs, sizeof(*s->volume->refs), str_qsort_cmp);
     load_nodes(s);
 }
 

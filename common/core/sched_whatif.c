@@ -288,31 +288,41 @@ bool whatif_settle(struct sched *s, uint64_t units)
     return sched_step_placing(s, units);
 }
 
-/* Fills first what has the lower rank. Ranks are packed with places, so that no two are equal. */
-static int cmp_u64(const void *x, const void *y)
+/* Per node its new place: what has the lower rank is filled first, of equal ones as they stood. */
+static uint32_t *by_rank(struct sched *s, const uint32_t *ranks)
 {
-    uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
-    return a < b ? -1 : a > b;
+    uint32_t top = 0;
+    for (uint32_t i = 0; i < s->n_nodes; i++) {
+        uint32_t rank = ranks[s->nodes[i].in - s->snap->nodes];
+        top = rank > top ? rank : top;
+    }
+    uint32_t *next = ARENA_NEW_N(s->keep, uint32_t, (size_t)top + 2);
+    uint32_t *ret = ARENA_NEW_N(s->keep, uint32_t, s->n_nodes);
+    for (uint32_t i = 0; i < s->n_nodes; i++) {
+        next[ranks[s->nodes[i].in - s->snap->nodes] + 1]++;
+    }
+    for (uint32_t r = 1; r <= top; r++) {
+        next[r] += next[r - 1];
+    }
+    for (uint32_t i = 0; i < s->n_nodes; i++) {
+        ret[i] = next[ranks[s->nodes[i].in - s->snap->nodes]]++;
+    }
+    return ret;
 }
 
 static void order_nodes(struct sched *s, const uint32_t *ranks)
 {
     struct whatif *w = s->whatif;
-    uint64_t *keys = ARENA_NEW_N(s->keep, uint64_t, s->n_nodes);
-    for (uint32_t i = 0; i < s->n_nodes; i++) {
-        keys[i] = (uint64_t)ranks[s->nodes[i].in - s->snap->nodes] << 32 | i;
-    }
-    if (s->n_nodes > 1) {
-        qsort(keys, s->n_nodes, sizeof(*keys), cmp_u64);
-    }
+    const uint32_t *at = by_rank(s, ranks);
     struct sched_node *nodes = ARENA_NEW_N(s->keep, struct sched_node, s->n_nodes);
     w->position = ARENA_NEW_N(s->keep, uint32_t, s->snap->n_nodes);
     memset(w->position, 0xff, s->snap->n_nodes * sizeof(*w->position));
     for (uint32_t i = 0; i < s->n_nodes; i++) {
-        nodes[i] = s->nodes[(uint32_t)keys[i]];
-        w->position[nodes[i].in - s->snap->nodes] = i;
-        if (!nodes[i].in->initialized) {
-            bits_set(w->gone, i);
+        const struct snapshot_node *in = s->nodes[i].in;
+        nodes[at[i]] = s->nodes[i];
+        w->position[in - s->snap->nodes] = at[i];
+        if (!in->initialized) {
+            bits_set(w->gone, at[i]);
         }
     }
     s->nodes = nodes;

@@ -42,8 +42,9 @@ struct sched *whatif_begin(struct arena *a, const struct snapshot *snap,
                            uint32_t n_moving);
 /* Works for at most `units` more; true when pending pods are placed. */
 bool whatif_settle(struct sched *s, uint64_t units);
-/* No trial before this. ranks: per node of the snapshot, lower ones are filled first; equal ones by
- * name. Nodes that are not initialized take nothing. */
+/* No trial before this. ranks: per node of the snapshot, numbers not much larger than nodes are
+ * many; lower ones are filled first, equal ones by name. Nodes that are not initialized take
+ * nothing. */
 void whatif_start(struct sched *s, const uint32_t *ranks);
 /* Gives everything back; results that are to stay were put into another arena. NULL is fine. */
 void whatif_end(struct sched *s);

@@ -1,6 +1,7 @@
 /* selector.c - see selector.h. */
 #include "selector.h"
 
+#include "common/base/sort.h"
 #include "common/base/str.h"
 
 #include <string.h>
@@ -98,9 +99,7 @@ int selector_cmp(const struct selector *x, const struct selector *y)
 
 void selector_sort(struct selector_expr *v, uint32_t n)
 {
-    if (n > 1) {
-        qsort(v, n, sizeof(*v), cmp_expr);
-    }
+    sort_items(v, n, sizeof(*v), cmp_expr);
 }
 
 struct selector selector_with(struct arena *a, const struct selector *s, const struct kvs *labels,

@@ -1,6 +1,8 @@
 /* snapshot.c - see snapshot.h. */
 #include "snapshot.h"
 
+#include "common/base/hash.h"
+#include "common/base/sort.h"
 #include "common/base/str.h"
 #include "daemonset.h"
 #include "labels.h"
@@ -105,7 +107,7 @@ static void *sorted(struct arena *a, const void *items, uint32_t n,
     void **copy = ARENA_NEW_N(a, void *, n);
     if (n > 0) {
         memcpy(copy, items, n * sizeof(*copy));
-        qsort(copy, n, sizeof(*copy), cmp);
+        sort_items(copy, n, sizeof(*copy), cmp);
     }
     return copy;
 }
@@ -127,9 +129,7 @@ static void build_pools(struct builder *b)
                                              .closed_text = p->closed_text,
                                              .max_new_nodes = p->max_new_nodes};
     }
-    if (in->n_pools > 0) {
-        qsort(b->pools, in->n_pools, sizeof(*b->pools), cmp_pool);
-    }
+    sort_items(b->pools, in->n_pools, sizeof(*b->pools), cmp_pool);
 }
 
 static struct snapshot_pool *pool_named(struct builder *b, const char *name)
@@ -363,7 +363,8 @@ static void join(struct builder *b, struct snapshot_node *n)
 
 static void count_in_pool(struct builder *b, const struct snapshot_node *n)
 {
-    if (n->pool == NULL || is_going(n->node, n->claim) || is_assumed(b->in, n->claim)) {
+    if (n->pool == NULL ||
+        (n->leaving && (is_going(n->node, n->claim) || is_assumed(b->in, n->claim)))) {
         return;
     }
     struct snapshot_pool *p = &b->pools[n->pool - b->pools];
@@ -382,9 +383,7 @@ static void index_nodes(struct builder *b)
             b->by_provider[b->n_by_provider++] = n;
         }
     }
-    if (b->n_by_provider > 0) {
-        qsort(b->by_provider, b->n_by_provider, sizeof(*b->by_provider), cmp_provider);
-    }
+    sort_items(b->by_provider, b->n_by_provider, sizeof(*b->by_provider), cmp_provider);
 }
 
 static const struct node *node_of(const struct builder *b, const char *provider_id)
@@ -420,9 +419,7 @@ static struct place *index_places(const struct builder *b)
     for (uint32_t i = 0; i < b->in->n_nodes; i++) {
         v[i] = (struct place){(uintptr_t)b->in->nodes[i], i};
     }
-    if (b->in->n_nodes > 0) {
-        qsort(v, b->in->n_nodes, sizeof(*v), cmp_place);
-    }
+    sort_items(v, b->in->n_nodes, sizeof(*v), cmp_place);
     return v;
 }
 
@@ -469,6 +466,28 @@ static void add_unclaimed(struct builder *b)
     }
 }
 
+static uint32_t *name_slot(const struct snapshot *s, const char *name)
+{
+    uint32_t i = (uint32_t)hash_fnv1a(name, strlen(name)) & (s->name_slots - 1);
+    while (s->by_name[i] != 0 && !str_eq(s->nodes[s->by_name[i] - 1].name, name)) {
+        i = (i + 1) & (s->name_slots - 1);
+    }
+    return &s->by_name[i];
+}
+
+static void index_names(struct arena *a, struct snapshot *s)
+{
+    s->name_slots = 16;
+    while (s->name_slots < 2 * s->n_nodes) {
+        s->name_slots *= 2;
+    }
+    s->by_name = ARENA_NEW_N(a, uint32_t, s->name_slots);
+    for (uint32_t i = 0; i < s->n_nodes; i++) {
+        uint32_t *slot = name_slot(s, s->nodes[i].name);
+        *slot = *slot != 0 ? *slot : i + 1;
+    }
+}
+
 static void build_nodes(struct builder *b)
 {
     uint32_t max = b->in->n_nodes + b->in->n_claims;
@@ -482,34 +501,18 @@ static void build_nodes(struct builder *b)
         count_in_pool(b, &b->nodes[i]);
         b->out->n_initialized += b->nodes[i].initialized;
     }
-    if (b->n_nodes > 0) {
-        qsort(b->nodes, b->n_nodes, sizeof(*b->nodes), cmp_node);
-    }
+    sort_items(b->nodes, b->n_nodes, sizeof(*b->nodes), cmp_node);
     b->out->nodes = b->nodes;
     b->out->n_nodes = b->n_nodes;
+    index_names(b->a, b->out);
 }
 
 /* ---- pods ------------------------------------------------------------------------------------ */
 
-static const struct snapshot_node *find_in(const struct snapshot_node *v, uint32_t n,
-                                           const char *name)
-{
-    uint32_t lo = 0, hi = n;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (str_cmp(v[mid].name, name) < 0) {
-            lo = mid + 1;
-        } else {
-            hi = mid;
-        }
-    }
-    return lo < n && str_eq(v[lo].name, name) ? &v[lo] : NULL;
-}
-
 static const struct snapshot_node *find_named(const struct snapshot *s, const char *name)
 {
-    const struct snapshot_node *n = find_in(s->nodes, s->n_initialized, name);
-    return n ? n : find_in(s->nodes + s->n_initialized, s->n_nodes - s->n_initialized, name);
+    uint32_t at = *name_slot(s, name);
+    return at != 0 ? &s->nodes[at - 1] : NULL;
 }
 
 static bool to_place(const struct snapshot *s, const struct pod *p)
@@ -536,9 +539,7 @@ static void build_pods(struct builder *b)
             v[n++] = (struct queued){b->in->pods[i], is_first(b->in, b->in->pods[i])};
         }
     }
-    if (n > 0) {
-        qsort(v, n, sizeof(*v), cmp_pod);
-    }
+    sort_items(v, n, sizeof(*v), cmp_pod);
     const struct pod **pods = ARENA_NEW_N(b->a, const struct pod *, n);
     for (uint32_t i = 0; i < n; i++) {
         pods[i] = v[i].pod;
@@ -568,9 +569,7 @@ static void build_bound(struct builder *b)
     for (uint32_t i = 0; i < in->n_planned; i++) {
         moved[n_moved++] = in->planned[i].pod;
     }
-    if (n_moved > 0) {
-        qsort(moved, n_moved, sizeof(*moved), cmp_address);
-    }
+    sort_items(moved, n_moved, sizeof(*moved), cmp_address);
     struct snapshot_bound *v =
         ARENA_NEW_N(b->a, struct snapshot_bound, (size_t)in->n_bound + in->n_planned);
     for (uint32_t i = 0; i < in->n_bound; i++) {

@@ -159,6 +159,8 @@ struct snapshot {
     const struct snapshot_node *nodes;
     uint32_t n_nodes;
     uint32_t n_initialized; /* the first so many nodes */
+    uint32_t *by_name;      /* slots, a power of two: 1 + place of the first node of that name */
+    uint32_t name_slots;
     const struct daemonset *const *daemonsets;
     uint32_t n_daemonsets;
     const struct pod *const *pods;

@@ -4,6 +4,7 @@
 #include "common/base/alloc.h"
 #include "common/base/jsonx.h"
 #include "common/base/map.h"
+#include "common/base/quantity.h"
 #include "common/base/str.h"
 
 struct admission {
@@ -102,7 +103,7 @@ static json_t *object_in(json_t *o, const char *key)
     return v;
 }
 
-/* Adds what is missing; a limit stands in for a request before anything else. */
+/* Adds missing requests; a limit stands in for a request before anything else. */
 static void fill(json_t *container, const json_t *from)
 {
     const char *name;
@@ -119,6 +120,21 @@ static void fill(json_t *container, const json_t *from)
     }
 }
 
+static void fill_limits(json_t *container, const json_t *from)
+{
+    const char *name;
+    json_t *v;
+    if (!json_is_object(container) || json_object_size(from) == 0) {
+        return;
+    }
+    json_t *limits = object_in(object_in(container, "resources"), "limits");
+    json_object_foreach ((json_t *)(uintptr_t)from, name, v) {
+        if (!json_object_get(limits, name)) {
+            (void)json_object_set(limits, name, v);
+        }
+    }
+}
+
 static void fill_from_item(json_t *containers, const json_t *item)
 {
     static const char *const from[] = {"defaultRequest", "default", "max", "min"};
@@ -128,6 +144,8 @@ static void fill_from_item(json_t *containers, const json_t *item)
         for (size_t k = 0; k < ARRAY_LEN(from); k++) {
             fill(c, jsonx_obj(item, from[k]));
         }
+        fill_limits(c, jsonx_obj(item, "default"));
+        fill_limits(c, jsonx_obj(item, "max"));
     }
 }
 
@@ -143,11 +161,12 @@ static int cmp_entry(const void *x, const void *y)
                    map_key(*(const struct map_entry *const *)y));
 }
 
-static void fill_from_limit_ranges(const struct admission *a, const char *ns, json_t *spec)
+/* The namespace's, by name; to be freed. */
+static const struct map_entry **limit_ranges(const struct admission *a, const char *ns,
+                                             size_t *ret_n)
 {
+    const struct map_entry **v = NEW_N(const struct map_entry *, map_count(a->limit_ranges) + 1);
     size_t n = 0;
-    AUTO_FREE const struct map_entry **v =
-        NEW_N(const struct map_entry *, map_count(a->limit_ranges) + 1);
     for (MAP_EACH(a->limit_ranges, e)) {
         if (of_namespace(e, ns)) {
             v[n++] = e;
@@ -156,6 +175,14 @@ static void fill_from_limit_ranges(const struct admission *a, const char *ns, js
     if (n > 1) {
         qsort(v, n, sizeof(*v), cmp_entry);
     }
+    *ret_n = n;
+    return v;
+}
+
+static void fill_from_limit_ranges(const struct admission *a, const char *ns, json_t *spec)
+{
+    size_t n;
+    AUTO_FREE const struct map_entry **v = limit_ranges(a, ns, &n);
     for (size_t i = 0; i < n; i++) {
         size_t k;
         json_t *item;
@@ -166,6 +193,179 @@ static void fill_from_limit_ranges(const struct admission *a, const char *ns, js
             }
         }
     }
+}
+
+/* ---- what a LimitRange refuses --------------------------------------------------------------- */
+
+struct amount {
+    bool there;
+    int64_t milli;
+};
+
+/* Of one resource: what is asked for and allowed, by whom ("container main", "the pod"). */
+struct use {
+    const char *who, *resource;
+    struct amount request, limit;
+};
+
+static struct amount amount_of(const json_t *list, const char *name)
+{
+    struct amount ret = {false, 0};
+    const json_t *v = json_object_get(list, name);
+    char digits[32];
+    (void)snprintf(digits, sizeof(digits), "%lld", (long long)json_integer_value(v));
+    const char *text = json_is_integer(v) ? digits : json_string_value(v);
+    ret.there = text && quantity_parse_milli(text, &ret.milli);
+    return ret;
+}
+
+static void add_amount(struct amount *sum, struct amount one)
+{
+    sum->there |= one.there;
+    if (one.there && __builtin_add_overflow(sum->milli, one.milli, &sum->milli)) {
+        sum->milli = INT64_MAX;
+    }
+}
+
+static void most(struct amount *m, struct amount one)
+{
+    m->there |= one.there;
+    m->milli = one.milli > m->milli ? one.milli : m->milli;
+}
+
+static struct amount of_pod(const json_t *spec, const char *list, const char *name)
+{
+    struct amount sum = {false, 0}, init = {false, 0};
+    size_t i;
+    json_t *c;
+    json_array_foreach (jsonx_arr(spec, "containers"), i, c) {
+        add_amount(&sum, amount_of(jsonx_obj(jsonx_obj(c, "resources"), list), name));
+    }
+    json_array_foreach (jsonx_arr(spec, "initContainers"), i, c) {
+        struct amount one = amount_of(jsonx_obj(jsonx_obj(c, "resources"), list), name);
+        if (str_eq(jsonx_str(c, "restartPolicy"), "Always")) {
+            add_amount(&sum, one);
+        } else {
+            most(&init, one);
+        }
+    }
+    most(&sum, init);
+    return sum;
+}
+
+static bool too_little(const struct use *u, struct amount least, const char *text, struct buf *why)
+{
+    if (!u->request.there) {
+        buf_printf(why, "%s has no %s request, the minimum is %s", u->who, u->resource, text);
+    } else if (u->request.milli < least.milli) {
+        buf_printf(why, "%s request of %s is under the minimum %s", u->resource, u->who, text);
+    } else if (u->limit.there && u->limit.milli < least.milli) {
+        buf_printf(why, "%s limit of %s is under the minimum %s", u->resource, u->who, text);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static bool too_much(const struct use *u, struct amount max, const char *text, struct buf *why)
+{
+    if (!u->limit.there) {
+        buf_printf(why, "%s has no %s limit, the maximum is %s", u->who, u->resource, text);
+    } else if (u->limit.milli > max.milli) {
+        buf_printf(why, "%s limit of %s is over the maximum %s", u->resource, u->who, text);
+    } else if (u->request.there && u->request.milli > max.milli) {
+        buf_printf(why, "%s request of %s is over the maximum %s", u->resource, u->who, text);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static bool too_far_apart(const struct use *u, struct amount ratio, const char *text,
+                          struct buf *why)
+{
+    bool both = u->request.there && u->request.milli != 0 && u->limit.there && u->limit.milli != 0;
+    if (!both) {
+        buf_printf(why, "%s needs a %s request and a limit, which may be %s times as much", u->who,
+                   u->resource, text);
+        return true;
+    }
+    if ((__int128)u->limit.milli * 1000 > (__int128)ratio.milli * u->request.milli) {
+        buf_printf(why, "%s limit of %s is more than %s times the request", u->resource, u->who,
+                   text);
+        return true;
+    }
+    return false;
+}
+
+/* What of a LimitRange's item stands under the key; container NULL: for the whole pod. */
+static bool breaks(const json_t *item, const json_t *spec, const json_t *container, struct buf *why)
+{
+    static const struct {
+        const char *key;
+        bool (*broken)(const struct use *u, struct amount than, const char *text, struct buf *why);
+    } rules[] = {{"min", too_little}, {"max", too_much}, {"maxLimitRequestRatio", too_far_apart}};
+    AUTO_FREE char *who = container ? xasprintf("container %s", jsonx_str_or(container, "name", ""))
+                                    : xstrdup("the pod");
+    const json_t *own = jsonx_obj(container, "resources");
+    for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
+        const char *name;
+        json_t *v;
+        json_object_foreach (jsonx_obj(item, rules[i].key), name, v) {
+            struct amount than = amount_of(jsonx_obj(item, rules[i].key), name);
+            struct use u = {who, name,
+                            container ? amount_of(jsonx_obj(own, "requests"), name)
+                                      : of_pod(spec, "requests", name),
+                            container ? amount_of(jsonx_obj(own, "limits"), name)
+                                      : of_pod(spec, "limits", name)};
+            char text[32];
+            (void)snprintf(text, sizeof(text), "%lld", (long long)json_integer_value(v));
+            if (than.there &&
+                rules[i].broken(&u, than, json_is_string(v) ? json_string_value(v) : text, why)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static bool item_refuses(const json_t *item, const json_t *spec, struct buf *why)
+{
+    static const char *const lists[] = {"containers", "initContainers"};
+    const char *type = jsonx_str_or(item, "type", "");
+    if (str_eq(type, "Pod")) {
+        return breaks(item, spec, NULL, why);
+    }
+    for (size_t l = 0; str_eq(type, "Container") && l < ARRAY_LEN(lists); l++) {
+        size_t i;
+        json_t *c;
+        json_array_foreach (jsonx_arr(spec, lists[l]), i, c) {
+            if (json_is_object(c) && breaks(item, spec, c, why)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+bool admission_refuses(const struct admission *a, const char *ns, const json_t *spec,
+                       struct buf *why)
+{
+    size_t n;
+    AUTO_FREE const struct map_entry **v = limit_ranges(a, ns, &n);
+    for (size_t i = 0; i < n; i++) {
+        size_t k;
+        json_t *item;
+        json_array_foreach ((json_t *)map_value(v[i]), k, item) {
+            buf_reset(why);
+            buf_printf(why, "limitrange %s: ", map_key(v[i]) + strlen(ns) + 1);
+            if (item_refuses(item, spec, why)) {
+                return true;
+            }
+        }
+    }
+    buf_reset(why);
+    return false;
 }
 
 /* ---- classes --------------------------------------------------------------------------------- */
@@ -219,6 +419,7 @@ static void apply_priority(const struct admission *a, json_t *spec)
     }
     if (class) {
         (void)json_object_set_new(spec, "priority", json_integer(jsonx_int(class, "value", 0)));
+        (void)json_object_set(spec, "priorityClassName", jsonx_at(class, "metadata.name"));
     }
     for (size_t i = 0; !class && i < ARRAY_LEN(system); i++) {
         if (str_eq(name, system[i].name)) {

@@ -5,16 +5,17 @@
  * pods are only imagined) do not, so the same is applied to a copy:
  *  - requests without which no limit stands either are filled from the LimitRanges of the
  * namespace, by name: defaultRequest, or default, max, min of its Container items, as the API
- * server fills those in (what a limit means for a request is the decoder's);
+ * server fills those in (what a limit means for a request is the decoder's); limits likewise from
+ * default or max;
  *  - a RuntimeClass adds its overhead, node selector and tolerations;
  *  - a PriorityClass, or the default one, gives the priority.
- * What admission would refuse (max, min, ratios) is not looked at: requests are then too high
- * rather than too low.
+ * Whether a LimitRange would refuse the pod is a question of its own (admission_refuses).
  */
 #ifndef KARP_KUBE_ADMIT_H
 #define KARP_KUBE_ADMIT_H
 
 #include "client.h"
+#include "common/base/buf.h"
 
 struct admission;
 
@@ -34,5 +35,15 @@ bool admission_any(const struct admission *a, const char *ns);
 
 /* Fills in the pod spec, in place. What is malformed is left as it is. */
 void admission_apply(const struct admission *a, const char *ns, json_t *spec);
+
+/*
+ * A LimitRange of the namespace refuses a pod with this spec, which has been filled in: min, max
+ * and maxLimitRequestRatio of each container, init containers too, and of the pod (containers and
+ * sidecars together, or the dearest init container; overhead does not count). As kube-apiserver, a
+ * min needs a request, a max a limit, and a ratio both. Why, of the first LimitRange by name:
+ * "limitrange small: cpu limit 4 of container main is over the maximum 2".
+ */
+bool admission_refuses(const struct admission *a, const char *ns, const json_t *spec,
+                       struct buf *why);
 
 #endif

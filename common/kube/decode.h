@@ -85,6 +85,9 @@ void decode_csi_node_free(struct csi_node *n);
 /* Of policy/v1. What cannot be read of its spec is its `problem`. */
 struct pdb *decode_pdb(struct decoder *d, const json_t *o, struct err *reterr);
 void decode_pdb_free(struct pdb *p);
+/* What of it cannot be read is its `problem`, and it holds all the more (core/hold.h). */
+struct hold *decode_hold(struct decoder *d, const json_t *o, struct err *reterr);
+void decode_hold_free(struct hold *h);
 struct namespace *decode_namespace(struct decoder *d, const json_t *o, struct err *reterr);
 void decode_namespace_free(struct namespace *n);
 struct service *decode_service(struct decoder *d, const json_t *o, struct err *reterr);

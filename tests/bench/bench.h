@@ -74,21 +74,22 @@ json_t *bench_price(int64_t pusd_h); /* a decimal string, as everywhere */
 /* ---- bench_bound.c --------------------------------------------------------------------------- */
 
 /*
- * No fleet that carries these pods costs less: the linear programme over cpu, memory, number of
- * pods and number of nodes, with every pool's cheapest offerings and nodes in fractions. Nodes are
- * at least as many as the largest set of pods that exclude each other from a host. For pods that
- * are alike, whole nodes and how many of them each holds. 0 = nothing is known. pods may not all be
- * placeable; pass those that are.
+ * No fleet that carries these pods costs less. The larger of two bounds: the linear programme over
+ * cpu, memory, number of pods and number of nodes, with every pool's cheapest offerings and nodes
+ * in fractions, and at least as many nodes as the largest set of pods that exclude each other from
+ * a host; and whole nodes, as if every pod were as small as the smallest of them in everything
+ * (exact where they are alike). 0 = nothing is known. pods may not all be placeable; pass those
+ * that are.
  */
 int64_t bench_bound(const struct snapshot *s, const struct pod *const *pods, uint32_t n);
 
 /*
- * No plan that saves as much as this one moves fewer pods: the same programme, where nodes may
- * leave in fractions, a node costs its pods, what leaves has to be worth what comes and the saving,
- * and the room that stays and comes has to hold what moves; for pods that are alike, with whole
- * nodes (two knapsacks). All rules between pods but those of the
- * largest set that exclude each other, budgets, and blocked nodes are left out, so the bound holds
- * for every input; it is only tight where these matter little.
+ * No plan that saves as much as this one moves fewer pods. The larger of two bounds again: the same
+ * programme, where nodes may leave in fractions, a node costs its pods, what leaves has to be worth
+ * what comes and the saving, and the room that stays and comes has to hold what moves; and two
+ * knapsacks over whole nodes and smallest pods. All rules between pods but those of the largest set
+ * that exclude each other, budgets, and blocked nodes are left out, so the bound holds for every
+ * input; it is only tight where these matter little.
  */
 int64_t bench_least_moves(const struct snapshot *s, const struct consolidate_result *res);
 

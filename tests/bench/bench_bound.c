@@ -100,33 +100,30 @@ struct lp_column *bound_menu(struct arena *a, const struct snapshot *s, uint32_t
     return v;
 }
 
-/* ---- pods that are alike ----------------------------------------------------------------------
- */
+/* ---- whole nodes ----------------------------------------------------------------------------- */
 
-bool bound_alike(const struct pod *const *pods, uint32_t n, struct bound_alike *ret)
+void bound_smallest(const struct pod *const *pods, uint32_t n, struct bound_pod *ret)
 {
-    *ret = (struct bound_alike){.apart = bound_largest_group(pods, n).n == n};
-    for (uint32_t i = 1; i < n; i++) {
-        if (!resources_equal(&pods[i]->cls->requests, &pods[0]->cls->requests)) {
-            return false;
+    *ret = (struct bound_pod){.apart = n > 0 && bound_largest_group(pods, n).n == n};
+    for (uint32_t i = 0; i < n; i++) {
+        double one[LP_ROWS] = {0};
+        bound_put(&pods[i]->cls->requests, 1, one);
+        for (int r = 0; r < LP_ROWS; r++) {
+            ret->asks[r] = i == 0 ? one[r] : fmin(ret->asks[r], one[r]);
         }
     }
-    if (n > 0) {
-        bound_put(&pods[0]->cls->requests, 1, ret->pod);
-    }
-    return n > 0;
 }
 
-int64_t bound_takes(const double *room, const struct bound_alike *k)
+int64_t bound_takes(const double *room, const struct bound_pod *p)
 {
-    double n = k->apart ? 1 : 1e9;
+    double n = p->apart ? 1 : 1e9;
     for (int r = ROW_CPU; r <= ROW_PODS; r++) {
-        n = k->pod[r] > 0 ? fmin(n, floor(fmax(room[r], 0) / k->pod[r] + 1e-9)) : n;
+        n = p->asks[r] > 0 ? fmin(n, floor(fmax(room[r], 0) / p->asks[r] + 1e-9)) : n;
     }
     return (int64_t)n;
 }
 
-int64_t *bound_prices(const struct lp_column *menu, uint32_t n_menu, const struct bound_alike *k,
+int64_t *bound_prices(const struct lp_column *menu, uint32_t n_menu, const struct bound_pod *p,
                       int64_t pods)
 {
     if (pods * n_menu > BOUND_STATES_MAX) {
@@ -136,7 +133,7 @@ int64_t *bound_prices(const struct lp_column *menu, uint32_t n_menu, const struc
     for (int64_t m = 1; m <= pods; m++) {
         ret[m] = INT64_MAX / 2;
         for (uint32_t i = 0; i < n_menu; i++) {
-            int64_t n = bound_takes(menu[i].a, k);
+            int64_t n = bound_takes(menu[i].a, p);
             int64_t price = llround(menu[i].cost * PUSD_PER_USD) + ret[m > n ? m - n : 0];
             ret[m] = n > 0 && price < ret[m] ? price : ret[m];
         }
@@ -161,8 +158,9 @@ static int64_t by_programme(const struct lp_column *menu, uint32_t n_menu,
 static int64_t by_knapsack(const struct lp_column *menu, uint32_t n_menu,
                            const struct pod *const *pods, uint32_t n)
 {
-    struct bound_alike k;
-    int64_t *prices = bound_alike(pods, n, &k) ? bound_prices(menu, n_menu, &k, n) : NULL;
+    struct bound_pod p;
+    bound_smallest(pods, n, &p);
+    int64_t *prices = bound_prices(menu, n_menu, &p, n);
     int64_t ret = prices != NULL ? prices[n] : 0;
     free(prices);
     return ret;

@@ -28,21 +28,21 @@ void bound_put(const struct resources *r, double factor, double *ret);
 struct lp_column *bound_menu(struct arena *a, const struct snapshot *s, uint32_t most,
                              uint32_t *ret_n);
 
-/* What every one of the pods asks for, if it is the same; rules may differ. */
-struct bound_alike {
-    double pod[LP_ROWS];
+/* A pod that is nowhere larger than any of the pods: where they are alike, each of them. */
+struct bound_pod {
+    double asks[LP_ROWS];
     bool apart; /* each needs a host of its own */
 };
 
-bool bound_alike(const struct pod *const *pods, uint32_t n, struct bound_alike *ret);
+void bound_smallest(const struct pod *const *pods, uint32_t n, struct bound_pod *ret);
 /* How many of them the room holds. */
-int64_t bound_takes(const double *room, const struct bound_alike *k);
+int64_t bound_takes(const double *room, const struct bound_pod *p);
 
 #define BOUND_STATES_MAX (INT64_C(1) << 28) /* of a knapsack */
 
-/* Per number of them, 0 to pods, the least that whole nodes for them cost; to be freed. NULL: too
- * many to tell. */
-int64_t *bound_prices(const struct lp_column *menu, uint32_t n_menu, const struct bound_alike *k,
+/* Per number of such pods, 0 to pods, the least that whole nodes for them cost; to be freed. NULL:
+ * too many to tell. */
+int64_t *bound_prices(const struct lp_column *menu, uint32_t n_menu, const struct bound_pod *p,
                       int64_t pods);
 
 #endif

@@ -86,7 +86,7 @@ static int64_t by_programme(struct least *l)
     return (int64_t)ceil(lp_least(v, n, demand) - 1e-6);
 }
 
-/* ---- pods that are alike: whole nodes ---------------------------------------------------------
+/* ---- whole nodes, for pods that are no larger -------------------------------------------------
  */
 
 /* Per number of pods, the most that nodes which carry no more than these cost. */
@@ -107,18 +107,16 @@ static int64_t *worth_of(const struct least *l, int64_t pods)
  * room in the fleet as it is. */
 static int64_t by_knapsack(struct least *l)
 {
-    struct bound_alike k;
+    struct bound_pod p;
     int64_t pods = 0, room = 0, m = 0;
-    if (!bound_alike(l->moving, l->n_moving, &k)) {
-        return 0;
-    }
+    bound_smallest(l->moving, l->n_moving, &p);
     for (uint32_t i = 0; i < l->s->n_nodes; i++) {
         double free[LP_ROWS] = {0};
         bound_put(&l->s->nodes[i].free, 1, free);
-        room += k.apart && l->loads[i].apart ? 0 : bound_takes(free, &k);
+        room += p.apart && l->loads[i].apart ? 0 : bound_takes(free, &p);
         pods += (int64_t)l->loads[i].pods;
     }
-    int64_t *prices = bound_prices(l->menu, l->n_menu, &k, pods);
+    int64_t *prices = bound_prices(l->menu, l->n_menu, &p, pods);
     if (prices == NULL || pods * l->res->n_nodes > BOUND_STATES_MAX) {
         free(prices);
         return 0;

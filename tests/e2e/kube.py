@@ -19,6 +19,7 @@ PATHS = {
     "NodePool": KARPENTER + "/nodepools",
     "NodeClaim": KARPENTER + "/nodeclaims",
     "EC2NodeClass": "/apis/karpenter.k8s.aws/v1/ec2nodeclasses",
+    "Hold": "/apis/karp.dev/v1alpha1/holds",
     "Node": "/api/v1/nodes",
 }
 
@@ -104,7 +105,7 @@ def wipe(kube, seconds=30):
         drop_all(kube, "/apis/apps/v1/namespaces/default/" + kind)
     drop_all(kube, "/apis/policy/v1/namespaces/default/poddisruptionbudgets")
     paths = ["/apis/apps/v1/namespaces/default/replicasets", "/api/v1/namespaces/default/pods"]
-    paths += [PATHS[k] for k in ("NodePool", "NodeClaim", "EC2NodeClass", "Node")]
+    paths += [PATHS[k] for k in ("Hold", "NodePool", "NodeClaim", "EC2NodeClass", "Node")]
     end = time.monotonic() + seconds
     while True:
         left = sum(drop_all(kube, p) for p in paths)

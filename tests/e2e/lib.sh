@@ -127,6 +127,30 @@ Y
 # shellcheck disable=SC2119
 workload() { class && pool default "${1:-spot}" && deployment; }
 
+# A watch from now on; "NOW WORST" of it (witness.py).
+witness_start() { # NAME WHAT OF
+    proc_start "$1" env KUBECONFIG="$CP/admin.kubeconfig" python3 "$ROOT/tests/e2e/witness.py" "$2" "$3" "$LOG_DIR/$1"
+    expect 10 "what $1 sees" '[0-9]* [0-9]*' cat "$LOG_DIR/$1"
+}
+# It has seen everything that the API server did until now.
+witness() { # NAME now|worst
+    proc_pid "$1" >/dev/null || die "witness $1 ended: $(tail -n 1 "$LOG_DIR/$1.log")"
+    cut -d' ' -f"$([ "$2" = now ] && echo 1 || echo 2)" "$LOG_DIR/$1"
+}
+
+# A budget for the pods of a workload.
+pdb() { # NAME FIELD
+    apply <<Y
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: $1, namespace: default}
+spec: {$2, selector: {matchLabels: {app: $1}}}
+Y
+    # shellcheck disable=SC2329
+    pdb_seen() { field pdb "$1" .status.observedGeneration; }
+    expect 10 "the status of budget $1" 1 pdb_seen "$1"
+}
+
 # ---- EC2 -------------------------------------------------------------------------------------------
 
 # Quick by default; a later flag wins.

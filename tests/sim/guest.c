@@ -1,6 +1,7 @@
 #include "guest.h"
 
 #include "agent/agent.h"
+#include "agent/work/marker.h"
 #include "common/base/alloc.h"
 #include "common/base/str.h"
 #include "run.h"
@@ -13,6 +14,11 @@ struct armed {
     char call[128];
     uint64_t left;
     int64_t restart_ns;
+};
+
+struct poison {
+    char kind[48], key[512];
+    bool bare;
 };
 
 struct sim_guest {
@@ -29,6 +35,10 @@ struct sim_guest {
     struct timer restart;
     struct armed armed[GUEST_ARMED_MAX];
     size_t n_armed;
+    struct marker_page page; /* outlives the agent */
+    struct marker_port marker;
+    struct poison poisons[GUEST_POISON_MAX];
+    size_t n_poisons;
 };
 
 static int64_t guest_wall(void *ctx)
@@ -50,6 +60,37 @@ static void guest_log(void *ctx, const char *line, size_t n)
 {
     struct sim_guest *g = ctx;
     sim_trace(g->run->world, "%s %.*s", g->name, (int)(n && line[n - 1] == '\n' ? n - 1 : n), line);
+}
+
+static bool is_poisoned(const struct poison *p, const struct marker_page *page)
+{
+    size_t n = strlen(p->key);
+    bool any_rest = n > 0 && p->key[n - 1] == '*';
+    return str_eq(p->kind, page->now.kind) && (p->bare || !page->bare) &&
+           (any_rest ? strncmp(p->key, page->now.key, n - 1) == 0 : str_eq(p->key, page->now.key));
+}
+
+static bool on_mark(void *ctx, const struct marker_page *page)
+{
+    struct sim_guest *g = ctx;
+    for (size_t i = 0; i < g->n_poisons; i++) {
+        if (is_poisoned(&g->poisons[i], page)) {
+            sim_note(g->run->world, "%s crashes over %s %s", g->name, page->now.kind,
+                     page->now.key);
+            return false;
+        }
+    }
+    return true;
+}
+
+void guest_poison(struct sim_guest *g, const char *kind, const char *key, bool bare)
+{
+    if (g->n_poisons < GUEST_POISON_MAX) {
+        struct poison *p = &g->poisons[g->n_poisons++];
+        str_copy(p->kind, sizeof(p->kind), kind);
+        str_copy(p->key, sizeof(p->key), key);
+        p->bare = bare;
+    }
 }
 
 struct sim_guest *guest_new(struct sim_run *r, int number, const char *const *flags,
@@ -77,6 +118,8 @@ struct sim_guest *guest_new(struct sim_run *r, int number, const char *const *fl
     g->clock = (struct clock){guest_wall, guest_mono, g};
     g->log = (struct log){
         .level = LOG_DEBUG_LEVEL, .name = "karp", .clock = &g->clock, .write = guest_log, .ctx = g};
+    g->marker = (struct marker_port){
+        .page = &g->page, .where = "/var/lib/karp/" MARKER_FILE, .on_mark = on_mark, .ctx = g};
     g->chance = vclock_fork(&r->world->clock, g->name);
     g->kube = sim_api_port(r->world->api, g->name);
     g->aws = simec2_port_new(r->ec2);
@@ -116,7 +159,8 @@ void guest_start(struct sim_guest *g)
                                 .aws = simec2_port_aws(g->aws),
                                 .clock = &g->clock,
                                 .entropy = entropy_seeded(&g->chance),
-                                .log = &g->log};
+                                .log = &g->log,
+                                .marker = &g->marker};
     g->agent = agent_new(&g->opt, &ports);
     vclock_add_driver(&g->run->world->clock, (struct vclock_driver){guest_next, guest_turn, g});
     sim_trace(g->run->world, "%s up", g->name);

@@ -45,6 +45,12 @@ bool guest_answered_kube(struct sim_guest *g, const char *verb, const char *reso
 bool guest_answered_aws(struct sim_guest *g, const struct simec2_port *from, const char *service,
                         const char *action);
 
+/* From now on the process dies when it works on that object, as of a bug that the object triggers;
+ * bare: even where it keeps its identity alone. key is "name" or "ns/name", a last "*" matches any
+ * rest. At most GUEST_POISON_MAX. */
+#define GUEST_POISON_MAX 8
+void guest_poison(struct sim_guest *g, const char *kind, const char *key, bool bare);
+
 /* The agent's wall clock jumps (its own only), forth or back. */
 void guest_clock_jump(struct sim_guest *g, int64_t by_ns);
 int64_t guest_clock_jumped(const struct sim_guest *g); /* all jumps together */

@@ -7,6 +7,7 @@
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
 #include "guest.h"
+#include "held.h"
 #include "historylook.h"
 #include "kube/podspec.h"
 #include "limits.h"
@@ -22,9 +23,11 @@
 
 struct sim_watchdog {
     struct sim_run *run;
-    struct map *said;    /* "Kind object" once noted */
-    struct map *aging;   /* "Kind object" → since (int64_t *) */
-    struct map *foreign; /* instances of others that were seen alive */
+    struct map *said;      /* "Kind object" once noted */
+    struct map *aging;     /* "Kind object" → since (int64_t *) */
+    struct map *unwritten; /* UIDs of claims that went without an entry in the history */
+    struct map *foreign;   /* instances of others that were seen alive */
+    struct sim_held *held;
     char *cluster_uid;
     bool claims_changed;
     size_t n_instances;
@@ -222,6 +225,23 @@ static void check_replaced(struct sim_watchdog *w, const json_t *claim)
     }
 }
 
+/* Watches heal within that time. */
+static bool weather_is_settled(const struct sim_watchdog *w)
+{
+    int64_t since_ns = faults_calm_since_ns(w->run->faults);
+    return !faults_storm(w->run->faults) &&
+           (since_ns < 0 || vclock_now(&w->run->world->clock) - since_ns > INVARIANT_SETTLED_NS);
+}
+
+static void check_held(struct sim_watchdog *w, const struct sim_change *c, bool removal)
+{
+    const char *by = weather_is_settled(w) ? held_against(w->held, c, removal) : NULL;
+    if (by) {
+        violation(w, "Hold", jsonx_str_or(c->after ? c->after : c->before, "metadata.name", ""),
+                  by);
+    }
+}
+
 /* False only if the cloud knows it and it is down. */
 static bool instance_lives(const struct sim_watchdog *w, const json_t *claim)
 {
@@ -235,8 +255,9 @@ static bool instance_lives(const struct sim_watchdog *w, const json_t *claim)
     return true;
 }
 
-static void check_removal(struct sim_watchdog *w, const json_t *claim)
+static void check_removal(struct sim_watchdog *w, const struct sim_change *change)
 {
+    const json_t *claim = change->before;
     const char *node = jsonx_str(claim, "status.nodeName");
     const json_t *o = node ? sim_api_get(api_of(w), SIM_NODE, NULL, node) : NULL;
     /* What is gone or going already is no decision of the agent's. */
@@ -251,6 +272,7 @@ static void check_removal(struct sim_watchdog *w, const json_t *claim)
     }
     check_budget(w, claim);
     check_replaced(w, claim);
+    check_held(w, change, true);
 }
 
 /* ---- at an eviction
@@ -324,13 +346,6 @@ static bool time_is_up(const struct sim_watchdog *w, const json_t *pod)
     return false;
 }
 
-static bool weather_is_settled(const struct sim_watchdog *w)
-{
-    int64_t since_ns = faults_calm_since_ns(w->run->faults);
-    return !faults_storm(w->run->faults) &&
-           (since_ns < 0 || vclock_now(&w->run->world->clock) - since_ns > INVARIANT_SETTLED_NS);
-}
-
 /* before = the pod as it was. */
 static void check_eviction(struct sim_watchdog *w, const json_t *pod)
 {
@@ -348,17 +363,29 @@ static void check_eviction(struct sim_watchdog *w, const json_t *pod)
     }
 }
 
-/* Two are never right; where the API server fails the agent does not wait for ever to write one. */
+/* Two are never right. Where it cannot be written now it may be later. */
 static void check_history(struct sim_watchdog *w, const json_t *claim)
 {
-    size_t n = historylook_of(api_of(w), jsonx_str_or(claim, "metadata.uid", ""));
+    const char *uid = jsonx_str_or(claim, "metadata.uid", "");
+    const char *name = jsonx_str_or(claim, "metadata.name", "");
     bool ours = str_eq(jsonx_str(claim, "spec.nodeClassRef.group"), "karpenter.k8s.aws");
-    if (!ours || !jsonx_str(claim, "status.providerID") || (n == 0 && !weather_is_settled(w))) {
+    size_t n = historylook_of(api_of(w), uid);
+    if (!ours || !jsonx_str(claim, "status.providerID")) {
         return;
     }
-    if (n != 1) {
-        violation(w, "History", jsonx_str_or(claim, "metadata.name", ""),
-                  n ? "has more than one entry" : "is gone without an entry");
+    if (n > 1) {
+        violation(w, "History", name, "has more than one entry");
+    } else if (n == 0 && weather_is_settled(w)) {
+        map_put(w->unwritten, uid, w, NULL);
+    }
+}
+
+static void check_unwritten(struct sim_watchdog *w)
+{
+    for (MAP_EACH(w->unwritten, e)) {
+        if (historylook_of(api_of(w), map_key(e)) != 1) {
+            violation(w, "History", map_key(e), "is gone without an entry");
+        }
     }
 }
 
@@ -373,13 +400,16 @@ static void on_change(void *ctx, const struct sim_change *c)
             check_history(w, c->before);
         }
         if (goes && is_agent(c->who)) {
-            check_removal(w, c->before);
+            check_removal(w, c);
         } else if (c->type != KUBE_DELETED && is_agent(c->who)) {
             const char *res = limits_broken(api_of(w), c);
             if (res) {
                 violation(w, "Limit", look_label(c->after, POOL_LABEL), res);
             }
+            check_held(w, c, false);
         }
+    } else if (c->kind == SIM_HOLD) {
+        held_change(w->held, c);
     } else if (c->kind == SIM_POD && goes && is_agent(c->who)) {
         check_eviction(w, c->before);
     }
@@ -658,6 +688,7 @@ void watchdog_end(struct sim_watchdog *w)
     static const char *const any[] = {NULL};
     int64_t calm_ns = faults_calm_since_ns(w->run->faults);
     size_t nodes = sim_api_count(api_of(w), SIM_NODE);
+    check_unwritten(w);
     bool settled =
         !nobody_works(w) && vclock_now(&w->run->world->clock) - calm_ns >= INVARIANT_SETTLED_NS;
     for (int i = 0; settled && i < w->run->n_guests; i++) {
@@ -681,6 +712,8 @@ struct sim_watchdog *watchdog_new(struct sim_run *r)
     w->said = map_new(WATCHDOG_MAX);
     w->aging = map_new(WATCHDOG_MAX);
     w->foreign = map_new(WATCHDOG_MAX);
+    w->held = held_new(r->world);
+    w->unwritten = map_new(WATCHDOG_MAX);
     const json_t *ns = sim_api_get(r->world->api, SIM_NAMESPACE, "", "kube-system");
     w->cluster_uid = xstrdup(jsonx_str_or(ns, "metadata.uid", ""));
     sim_api_subscribe(r->world->api, on_change, w);
@@ -698,6 +731,8 @@ void watchdog_free(struct sim_watchdog *w)
     }
     map_free(w->aging);
     map_free(w->foreign);
+    held_free(w->held);
+    map_free(w->unwritten);
     map_free(w->said);
     free(w->cluster_uid);
     free(w);

@@ -13,11 +13,13 @@
  *   out by such decisions than the pool's budgets allow (those without schedule)
  * - Pdb: it evicts a pod in settled weather although, by a count over pods, a PodDisruptionBudget
  *   had none to spare and its node's time is not up
+ * - Hold: in settled weather it deletes a claim by its own decision, forceful expiry and repair
+ *   too, or creates one, although a Hold stops that and has done so for HELD_GRACE_NS (held.h)
  * - Limit: it creates or fills a claim, and the pool's claims exceed the pool's limits, what is
  *   being replaced and its replacement counted once
  *
  * - History: it removes the finalizer of a claim that had an instance, and karp-history has more
- *   than one entry about it, or in settled weather none
+ *   than one entry about it; or in settled weather none, nor has it one at the end
  *
  * At any time:
  * - TwoInstances: two living instances carry the UID of one claim

@@ -317,10 +317,17 @@ static int check_crash(const json_t *crash, const char *where, struct err *reter
                : wrong(reterr, where, "after", "kube:VERB RESOURCE");
 }
 
+static int check_poison(const json_t *o, const char *where, struct err *reterr)
+{
+    static const char *const keys[] = {"kind", "namespace", "name", "bare", NULL};
+    return check_named(o, where, keys, reterr) < 0 ? -1 : check_true(o, "bare", where, reterr);
+}
+
 static int check_agent(const json_t *arg, const char *where, struct err *reterr)
 {
-    static const char *const keys[] = {"crash", "restartAfter", "stop", "start", "freeze", NULL};
-    static const char *const verbs[] = {"crash", "stop", "start", "freeze"};
+    static const char *const keys[] = {"crash",  "restartAfter", "stop", "start",
+                                       "freeze", "poison",       NULL};
+    static const char *const verbs[] = {"crash", "stop", "start", "freeze", "poison"};
     const json_t *crash = json_object_get(arg, "crash");
     char place[PLACE_MAX];
     int n = 0;
@@ -334,10 +341,16 @@ static int check_agent(const json_t *arg, const char *where, struct err *reterr)
         n += json_object_get(arg, verbs[i]) != NULL;
     }
     if (n != 1) {
-        return err_set(reterr, ERR_INVALID, "%s: needs one of crash, stop, start, freeze", where);
+        return err_set(reterr, ERR_INVALID, "%s: needs one of crash, stop, start, freeze, poison",
+                       where);
     }
     if (json_object_get(arg, "restartAfter") && !crash) {
         return err_set(reterr, ERR_INVALID, "%s.restartAfter: goes with crash only", where);
+    }
+    const json_t *poison = json_object_get(arg, "poison");
+    snprintf(place, sizeof(place), "%.120s.poison", where);
+    if (poison && check_poison(poison, place, reterr) < 0) {
+        return -1;
     }
     snprintf(place, sizeof(place), "%.120s.crash", where);
     return !crash || json_is_true(crash) ? 0 : check_crash(crash, place, reterr);

@@ -358,6 +358,17 @@ static struct sim_guest *leader(struct sim_run *r)
     return up ? up : r->guests[0];
 }
 
+/* From now on every agent dies of that object. */
+static void poison(struct sim_run *r, const json_t *o)
+{
+    char key[512];
+    const char *ns = jsonx_str(o, "namespace"), *name = jsonx_str(o, "name");
+    snprintf(key, sizeof(key), "%.250s%s%.250s", ns ? ns : "", ns ? "/" : "", name);
+    for (int i = 0; i < r->n_guests; i++) {
+        guest_poison(r->guests[i], jsonx_str(o, "kind"), key, jsonx_bool(o, "bare", false));
+    }
+}
+
 static int do_agent(struct sim_run *r, const json_t *arg, struct err *reterr)
 {
     const json_t *crash = json_object_get(arg, "crash");
@@ -368,6 +379,10 @@ static int do_agent(struct sim_run *r, const json_t *arg, struct err *reterr)
     scenario_duration(arg, "restartAfter", "agent", &restart_ns, NULL);
     if (json_object_get(arg, "freeze")) {
         guest_freeze(leader(r), span_of(arg, "freeze"));
+        return 0;
+    }
+    if (json_object_get(arg, "poison")) {
+        poison(r, json_object_get(arg, "poison"));
         return 0;
     }
     if (json_is_object(crash)) {

@@ -27,9 +27,11 @@ static inline size_t cmdrun_groups(const struct cmd_info *info, struct opt_group
     return n;
 }
 
-/* args end with NULL. server: URL of an API server, or NULL. */
-static inline void cmdrun(const struct cmd_info *info, const char *const *args, const char *server,
-                          struct cmdrun *ret)
+/* args end with NULL. server: URL of an API server, or NULL. types: what a person at the terminal
+ * does; NULL: there is none. */
+static inline void cmdrun_typing(const struct cmd_info *info, const char *const *args,
+                                 const char *server, const char *types, struct cmdrun *ret,
+                                 int *ret_code)
 {
     struct opt_group groups[16];
     struct cmd_opts o;
@@ -53,10 +55,25 @@ static inline void cmdrun(const struct cmd_info *info, const char *const *args, 
                     .out = out,
                     .err = said};
     c.term.width = 100;
+    if (types) {
+        c.in = *types ? fmemopen((void *)(uintptr_t)types, strlen(types), "r")
+                      : fopen("/dev/null", "r");
+    }
     ret->rc = info->run(&c, &ret->err);
+    *ret_code = c.code;
+    if (c.in) {
+        fclose(c.in);
+    }
     fclose(out);
     fclose(said);
     opts_done(&o);
+}
+
+static inline void cmdrun(const struct cmd_info *info, const char *const *args, const char *server,
+                          struct cmdrun *ret)
+{
+    int code;
+    cmdrun_typing(info, args, server, NULL, ret, &code);
 }
 
 static inline void cmdrun_done(struct cmdrun *r)

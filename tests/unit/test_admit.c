@@ -124,6 +124,84 @@ START_TEST(admit_row)
 }
 END_TEST
 
+/* What is asked for, limited, and why no such pod is made; NULL: it is. */
+static const struct {
+    const char *objects, *spec, *why;
+} refusals[] = {
+    {"", BARE, NULL},
+    {LIMITS("a", "kube-system", "{type: Container, max: {cpu: 2}}"),
+     "containers: [{name: c, resources: {requests: {cpu: 1}, limits: {cpu: 2}}}]", NULL},
+    {LIMITS("a", "kube-system", "{type: Container, max: {cpu: 2}}"),
+     "containers: [{name: c, resources: {limits: {cpu: 2001m}}}]",
+     "limitrange a: cpu limit of container c is over the maximum 2"},
+    /* The limit is filled in, the request is higher. */
+    {LIMITS("a", "kube-system", "{type: Container, max: {cpu: 2}}"),
+     "containers: [{name: c, resources: {requests: {cpu: 3}}}]",
+     "limitrange a: cpu request of container c is over the maximum 2"},
+    {LIMITS("a", "kube-system", "{type: Container, min: {memory: 1Gi}}"),
+     "containers: [{name: c, resources: {requests: {memory: 1023Mi}}}]",
+     "limitrange a: memory request of container c is under the minimum 1Gi"},
+    {LIMITS("a", "kube-system", "{type: Container, min: {memory: 1Gi}}"), BARE, NULL},
+    {LIMITS("a", "kube-system", "{type: Container, min: {cpu: 1}}"),
+     "containers: [{name: c, resources: {requests: {cpu: 1}, limits: {cpu: 500m}}}]",
+     "limitrange a: cpu limit of container c is under the minimum 1"},
+    {LIMITS("a", "kube-system", "{type: Container, maxLimitRequestRatio: {cpu: 2500m}}"),
+     "containers: [{name: c, resources: {requests: {cpu: 1}, limits: {cpu: 2500m}}}]", NULL},
+    {LIMITS("a", "kube-system", "{type: Container, maxLimitRequestRatio: {cpu: 2}}"),
+     "containers: [{name: c, resources: {requests: {cpu: 1}, limits: {cpu: 2500m}}}]",
+     "limitrange a: cpu limit of container c is more than 2 times the request"},
+    {LIMITS("a", "kube-system", "{type: Container, maxLimitRequestRatio: {cpu: 2}}"),
+     "containers: [{name: c, resources: {requests: {cpu: 1}}}]",
+     "limitrange a: container c needs a cpu request and a limit, which may be 2 times as much"},
+    {LIMITS("a", "kube-system", "{type: Container, max: {nvidia.com/gpu: 1}}"),
+     "initContainers: [{name: i, resources: {limits: {nvidia.com/gpu: '2'}}}], " BARE,
+     "limitrange a: nvidia.com/gpu limit of container i is over the maximum 1"},
+    /* Of pods nothing is filled in. */
+    {LIMITS("a", "kube-system", "{type: Pod, max: {cpu: 2}}"), BARE,
+     "limitrange a: the pod has no cpu limit, the maximum is 2"},
+    {LIMITS("a", "kube-system", "{type: Pod, min: {cpu: 100m}}"), BARE,
+     "limitrange a: the pod has no cpu request, the minimum is 100m"},
+    {LIMITS("a", "kube-system", "{type: Pod, max: {cpu: 2}}"),
+     "containers: [{name: c, resources: {limits: {cpu: 1}}}, {name: d, resources: {limits: {cpu: "
+     "1500m}}}]",
+     "limitrange a: cpu limit of the pod is over the maximum 2"},
+    {LIMITS("a", "kube-system", "{type: Pod, max: {cpu: 2}}"),
+     "initContainers: [{name: i, resources: {limits: {cpu: 2}}}], containers: [{name: c, "
+     "resources: "
+     "{limits: {cpu: 1}}}]",
+     NULL},
+    {LIMITS("a", "kube-system", "{type: Pod, max: {cpu: 2}}"),
+     "initContainers: [{name: i, restartPolicy: Always, resources: {limits: {cpu: 1500m}}}], "
+     "containers: [{name: c, resources: {limits: {cpu: 1}}}]",
+     "limitrange a: cpu limit of the pod is over the maximum 2"},
+    {LIMITS("b", "kube-system", "{type: Container, max: {cpu: 1}}") ", " LIMITS(
+         "a", "kube-system", "{type: Pod, max: {cpu: 1}}"),
+     "containers: [{name: c, resources: {limits: {cpu: 2}}}]",
+     "limitrange a: cpu limit of the pod is over the maximum 1"},
+    {LIMITS("a", "kube", "{type: Pod, max: {cpu: 2}}"), BARE, NULL},
+    {LIMITS("a", "kube-system", "{type: PersistentVolumeClaim, max: {storage: 1Gi}}"), BARE, NULL},
+    {LIMITS("a", "kube-system", "{type: Container, max: {cpu: x}, min: 5}, 7"),
+     "containers: [{name: c}, 5]", NULL},
+};
+
+START_TEST(refuses)
+{
+    begin();
+    AUTO_FREE char *text = xasprintf("[%s]", refusals[_i].objects);
+    AUTO_FREE char *spec_text = xasprintf("{%s}", refusals[_i].spec);
+    AUTO_JSON json_t *objects = parse(text);
+    AUTO_JSON json_t *spec = parse(spec_text);
+    AUTO_BUF struct buf why;
+    buf_init(&why, 1000);
+    put_all(objects);
+    admission_apply(decoder_admission(decoder), "kube-system", spec);
+    bool refused = admission_refuses(decoder_admission(decoder), "kube-system", spec, &why);
+    ck_assert_msg(refused == (refusals[_i].why != NULL), "%s: %s", refusals[_i].spec, why.p);
+    ck_assert_str_eq(why.p, refusals[_i].why ? refusals[_i].why : "");
+    end();
+}
+END_TEST
+
 START_TEST(what_is_gone_does_not_apply)
 {
     begin();
@@ -162,5 +240,5 @@ START_TEST(runtime_class_places_pods)
 }
 END_TEST
 
-UNIT_MAIN("admit", UNIT_CASES(admit_row, rows), UNIT_TEST(what_is_gone_does_not_apply),
-          UNIT_TEST(runtime_class_places_pods))
+UNIT_MAIN("admit", UNIT_CASES(admit_row, rows), UNIT_CASES(refuses, refusals),
+          UNIT_TEST(what_is_gone_does_not_apply), UNIT_TEST(runtime_class_places_pods))

@@ -50,6 +50,23 @@ static const struct plan_row rows[] = {
      ONE_TYPE("c.2xlarge,r.xlarge") "fleet: [{name: m, count: 3, type: c.2xlarge}]\n"
                                     "pods: [{each: m, count: 2, cpu: 1250, mem: 7500}]",
      "replace m-0+m-1+m-2 > r.xlarge on-demand + r.xlarge on-demand", ""},
+    {"of a size that is cheap for what it holds there may be several",
+     ONE_TYPE("c.xlarge,c.2xlarge,c.4xlarge") "prices: [{type: c.2xlarge, usd: 0.38}, {type: "
+                                              "c.4xlarge, usd: 1.2}]\n"
+                                              "fleet: [{name: m, count: 3, type: c.4xlarge}]\n"
+                                              "pods: [{each: m, count: 4, cpu: 1200}]",
+     "replace m-0+m-1+m-2 > c.2xlarge on-demand + c.2xlarge on-demand", ""},
+    {"a new node is filled before the next one grows",
+     ONE_TYPE("c.xlarge,c.2xlarge,c.4xlarge") "prices: [{type: c.2xlarge, usd: 0.38}, {type: "
+                                              "c.4xlarge, usd: 1.2}]\nfleet: [{name: m, count: 2, "
+                                              "type: c.4xlarge}]\n"
+                                              "pods: [{each: m, cpu: 1200, labels: {app: db}, "
+                                              "spec: {affinity: {podAntiAffinity: "
+                                              "{requiredDuringSchedulingIgnoredDuringExecution: "
+                                              "[{topologyKey: kubernetes.io/hostname, "
+                                              "labelSelector: {matchLabels: {app: db}}}]}}}}, "
+                                              "{each: m, count: 3, cpu: 1200}]",
+     "replace m-0+m-1 > c.2xlarge on-demand + c.xlarge on-demand", ""},
     {"on-demand nodes are not filled up where spot would hold all",
      AS_THEY_COME "fleet: [{name: m, count: 4}]\npods: [{each: m, cpu: 900}]",
      "replace m-0+m-1+m-2+m-3 > c.xlarge spot", ""},

@@ -143,7 +143,7 @@ START_TEST(test_budgets)
     const struct consolidate_result *r =
         plan("pools: [{name: b, budgets: [{nodes: '10%'}]}, {name: a, budgets: [{nodes: '0', "
              "schedule: '0 9 * * *', duration: 8h}, {nodes: '1', reason: Drifted}]}]\n"
-             "fleet: [{name: x, pool: b, count: 3}, {name: y, pool: b, notReady: true}]");
+             "fleet: [{name: x, pool: b, count: 3}, {name: z, pool: b, notReady: true}]");
     ck_assert_uint_eq(r->n_budgets, 6);
     const struct plan_budget *b = &r->budgets[3];
     ck_assert_str_eq(b->pool->np->m.name, "b");

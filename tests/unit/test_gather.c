@@ -250,7 +250,7 @@ START_TEST(at_times)
     char text[TIMEFMT_TEXT];
     struct err err = ERR_INIT;
     ck_assert(timefmt_parse_rfc3339("2026-01-05T14:00:00Z", &now));
-    int rc = gather_time(times[_i].at, now, &got, &full, &err);
+    int rc = gather_time("at", times[_i].at, now, &got, &full, &err);
     ck_assert_int_eq(rc, times[_i].want ? 0 : -1);
     if (times[_i].want) {
         ck_assert_str_eq(timefmt_rfc3339(got, text), times[_i].want);

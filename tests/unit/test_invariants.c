@@ -65,6 +65,14 @@ static void del(struct sim_run *r, const char *who, enum sim_kind_id kind, const
                   "%s", e.msg);
 }
 
+static void finalize(struct sim_run *r, const char *claim)
+{
+    struct err e = ERR_INIT;
+    ck_assert_msg(sim_api_patch(r->world->api, AGENT, SIM_NODECLAIM, "", NULL, claim,
+                                json_pack("{s:{s:n}}", "metadata", "finalizers"), NULL, &e) == 0,
+                  "%s", e.msg);
+}
+
 /* Time passes in small steps, with a look at each. */
 static void pass(struct sim_run *r, int64_t ns)
 {
@@ -322,6 +330,81 @@ static void notice(struct sim_run *r, bool bad)
     simec2_port_free(port);
 }
 
+/* What is about the node only after the grace: made so many seconds before. */
+static void put_hold(struct sim_run *r, const char *target, const char *more, int64_t before_s)
+{
+    char *text AUTO_FREE = xasprintf("{'apiVersion':'karp.dev/v1alpha1','kind':'Hold','metadata':{"
+                                     "'name':'h'},'spec':{'target':{%s}%s}}",
+                                     target, more);
+    put(r, "somebody", text);
+    vclock_run_to(&r->world->clock, vclock_now(&r->world->clock) + before_s * NS_PER_S);
+}
+
+static void hold_removal(struct sim_run *r, bool bad)
+{
+    put_claim(r, "a", "4", true);
+    put_hold(r, "'kind':'Node','name':'n-a'", "", bad ? 6 : 4);
+    del(r, AGENT, SIM_NODECLAIM, "a");
+}
+
+static void hold_of_a_pool(struct sim_run *r, bool bad)
+{
+    put_claim(r, "a", "4", true);
+    put_hold(r, bad ? "'kind':'NodePool','name':'p'" : "'kind':'NodePool','name':'q'", "", 60);
+    del(r, AGENT, SIM_NODECLAIM, "a");
+}
+
+static void hold_until(struct sim_run *r, bool bad)
+{
+    put_claim(r, "a", "4", true);
+    put_hold(r, "'kind':'NodeClaim','name':'a'",
+             bad ? ",'until':'2030-01-01T00:00:00Z'" : ",'until':'1970-01-01T00:00:30Z'", 60);
+    del(r, AGENT, SIM_NODECLAIM, "a");
+}
+
+/* Forceful expiry deletes first and says why afterwards. */
+static void hold_expiry(struct sim_run *r, bool bad)
+{
+    put_claim(r, "a", "4", false);
+    put_hold(r, "'kind':'Cluster'", "", bad ? 8 : 2);
+    del(r, AGENT, SIM_NODECLAIM, "a");
+    put_status(r, AGENT, SIM_NODECLAIM, "a",
+               "{'conditions':[{'type':'DisruptionReason','status':'True','reason':'Expired',"
+               "'message':'','lastTransitionTime':'2026-01-05T09:00:00Z'}]}");
+}
+
+static void hold_launch(struct sim_run *r, bool bad)
+{
+    put_hold(r, "'kind':'Cluster'", bad ? ",'scope':'All'" : "", 60);
+    put_claim(r, "a", "4", false);
+}
+
+/* The claim ends with one entry, and with two. */
+static void history(struct sim_run *r, bool bad)
+{
+    put_claim(r, "a", "4", false);
+    del(r, "somebody", SIM_NODECLAIM, "a");
+    const json_t *claim = sim_api_get(r->world->api, SIM_NODECLAIM, NULL, "a");
+    const char *uid = jsonx_str(claim, "metadata.uid");
+    char *text AUTO_FREE = xasprintf(
+        "{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'karp-history','namespace':"
+        "'karp'},'data':{'history.json':'{\\\"entries\\\":[{\\\"uid\\\":\\\"%s\\\"},{"
+        "\\\"uid\\\":\\\"%s\\\"}]}'}}",
+        uid, bad ? uid : "another");
+    put(r, AGENT, text);
+    finalize(r, "a");
+}
+
+static void no_history(struct sim_run *r, bool bad)
+{
+    put_claim(r, "a", "4", false);
+    if (!bad) {
+        put_status(r, AGENT, SIM_NODECLAIM, "a", "{'providerID':null}");
+    }
+    del(r, "somebody", SIM_NODECLAIM, "a");
+    finalize(r, "a");
+}
+
 static const struct {
     const char *kind;
     void (*make)(struct sim_run *r, bool bad);
@@ -331,6 +414,11 @@ static const struct {
               {"DoNotDisrupt", do_not_disrupt_pod},
               {"Budget", budget},
               {"Pdb", pdb},
+              {"Hold", hold_removal},
+              {"Hold", hold_of_a_pool},
+              {"Hold", hold_until},
+              {"Hold", hold_expiry},
+              {"Hold", hold_launch},
               {"Limit", limit},
               {"TwoInstances", two_instances},
               {"Orphan", orphan},
@@ -338,7 +426,9 @@ static const struct {
               {"Taint", taint},
               {"Starved", starved},
               {"Notice", notice},
-              {"Growth", growth}};
+              {"Growth", growth},
+              {"History", history},
+              {"History", no_history}};
 
 START_TEST(each_can_fail)
 {

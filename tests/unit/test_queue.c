@@ -40,7 +40,7 @@ static struct probe begin(void)
 
 static void queue_of(struct probe *p)
 {
-    p->q = queue_new(&p->f->rt, "test", 1 * NS_PER_S, 60 * NS_PER_S, look, p);
+    p->q = queue_new(&p->f->rt, "test", STORE_CLAIM, 1 * NS_PER_S, 60 * NS_PER_S, look, p);
 }
 
 static void end(struct probe *p)

@@ -94,7 +94,7 @@ START_TEST(proof)
     struct fake *f = fake_new();
     struct reaper *r = reaper_new(&f->rt);
     int wakes = 0;
-    struct queue *q = queue_new(&f->rt, "test", NS_PER_S, NS_PER_S, woken, &wakes);
+    struct queue *q = queue_new(&f->rt, "test", STORE_CLAIM, NS_PER_S, NS_PER_S, woken, &wakes);
     ec2.next = rows[_i].script;
     ec2.trace[0] = '\0';
     ec2.f = f;
@@ -129,7 +129,7 @@ START_TEST(stubborn)
     struct reaper *r = reaper_new(&f->rt);
     int wakes = 0;
     bool taken = false;
-    struct queue *q = queue_new(&f->rt, "test", NS_PER_S, NS_PER_S, woken, &wakes);
+    struct queue *q = queue_new(&f->rt, "test", STORE_CLAIM, NS_PER_S, NS_PER_S, woken, &wakes);
     ec2.next = "eeeorrrrrrrrrrrrrrrrrroaa";
     ec2.trace[0] = '\0';
     ec2.f = f;
@@ -155,7 +155,7 @@ START_TEST(dies)
     struct fake *f = fake_new();
     struct reaper *r = reaper_new(&f->rt);
     int wakes = 0;
-    struct queue *q = queue_new(&f->rt, "test", NS_PER_S, NS_PER_S, woken, &wakes);
+    struct queue *q = queue_new(&f->rt, "test", STORE_CLAIM, NS_PER_S, NS_PER_S, woken, &wakes);
     reaper_end(r, "i-1", 0, q, "k", NULL);
     reaper_free(r);
     queue_free(q);

@@ -88,6 +88,7 @@ static const char *path_of(const char *kind)
 {
     return str_eq(kind, "NodePool")    ? "/apis/karpenter.sh/v1/nodepools"
            : str_eq(kind, "NodeClaim") ? "/apis/karpenter.sh/v1/nodeclaims"
+           : str_eq(kind, "Hold")      ? "/apis/karp.dev/v1alpha1/holds"
                                        : "/apis/karpenter.k8s.aws/v1/ec2nodeclasses";
 }
 

@@ -20,6 +20,7 @@ static const char *const paths[] = {
     "/api/v1/limitranges?",
     "/apis/node.k8s.io/v1/runtimeclasses?",
     "/api/v1/services?",
+    "/apis/karp.dev/v1alpha1/holds?",
     "/apis/policy/v1/poddisruptionbudgets?",
 };
 
@@ -368,6 +369,8 @@ static const struct withheld_row {
     {STORE_RUNTIME_CLASS, 503, ERR_UNAVAILABLE, false},
     {STORE_SERVICE, 403, ERR_FORBIDDEN, true},
     {STORE_SERVICE, 503, ERR_UNAVAILABLE, false},
+    {STORE_HOLD, 403, ERR_FORBIDDEN, true},
+    {STORE_HOLD, 503, ERR_UNAVAILABLE, false},
     {STORE_PDB, 503, ERR_UNAVAILABLE, true},
     {STORE_DAEMONSET, 403, ERR_FORBIDDEN, false},
     {STORE_PVC, 403, ERR_FORBIDDEN, false},
@@ -399,6 +402,66 @@ START_TEST(withheld)
     fake_run(r.f, 0);
     ck_assert(store_synced(r.s));
     ck_assert_ptr_null(store_trouble(r.s, &why));
+    rig_free(&r);
+}
+END_TEST
+
+/* A server that does not know the kind has no Holds, and that is no trouble; one that does not say
+ * what there are holds everything. */
+static const struct holds_row {
+    int http;
+    enum err_kind why;
+    bool known;
+} holds_rows[] = {
+    {404, ERR_NOT_FOUND, true},
+    {403, ERR_FORBIDDEN, false},
+    {503, ERR_UNAVAILABLE, false},
+};
+
+START_TEST(holds_known)
+{
+    struct rig r = rig_new();
+    struct err why = ERR_INIT;
+    store_start(r.s);
+    fake_run(r.f, 0);
+    for (int i = 0; i < STORE_KINDS; i++) {
+        if (i != STORE_HOLD) {
+            give_list(&r, (enum store_kind)i, "100", json_array());
+        }
+    }
+    ck_assert(!store_holds_known(r.s));
+    fake_answer(list_call(&r, STORE_HOLD), holds_rows[_i].http, holds_rows[_i].why, NULL);
+    fake_run(r.f, 0);
+    ck_assert(store_holds_known(r.s) == holds_rows[_i].known);
+    ck_assert(!store_trouble(r.s, &why) == holds_rows[_i].known);
+    fake_run(r.f, NS_PER_MIN);
+    give_list(&r, STORE_HOLD, "100", json_array());
+    ck_assert(store_holds_known(r.s));
+    rig_free(&r);
+}
+END_TEST
+
+/* The watch breaks for long: what was known goes with the kind, stays without a word. */
+START_TEST(holds_lost)
+{
+    struct rig r = rig_new();
+    sync(&r, NULL, NULL, NULL);
+    event(&r, STORE_HOLD, KUBE_ADDED,
+          json_pack("{s:{s:s, s:s}, s:{s:{s:s}}}", "metadata", "name", "h", "resourceVersion",
+                    "101", "spec", "target", "kind", "Cluster"));
+    bool gone = holds_rows[_i].known;
+    for (int i = 0; i < 300; i++) {
+        fake_run(r.f, NS_PER_S);
+        if (fake_find(r.f, "WATCH", paths[STORE_HOLD])) {
+            break_watch(&r, STORE_HOLD, holds_rows[_i].why);
+        } else if (fake_find(r.f, "GET", paths[STORE_HOLD])) {
+            fake_answer(list_call(&r, STORE_HOLD), holds_rows[_i].http, holds_rows[_i].why, NULL);
+        }
+        ck_assert(i > 30 || store_holds_known(r.s));
+        ck_assert(i > 30 || map_count(store_all(r.s, STORE_HOLD)) == 1);
+    }
+    ck_assert(store_holds_known(r.s) == gone);
+    ck_assert_uint_eq(map_count(store_all(r.s, STORE_HOLD)), gone ? 0 : 1);
     rig_free(&r);
 }
 END_TEST
@@ -617,7 +680,8 @@ START_TEST(runtime_class_completes_daemonsets)
 }
 END_TEST
 
-UNIT_MAIN("store", UNIT_CASES(withheld, withheld_rows), UNIT_TEST(services),
+UNIT_MAIN("store", UNIT_CASES(withheld, withheld_rows), UNIT_CASES(holds_known, holds_rows),
+          UNIT_CASES(holds_lost, holds_rows), UNIT_TEST(services),
           UNIT_TEST(limit_range_completes_daemonsets),
           UNIT_TEST(runtime_class_completes_daemonsets), UNIT_CASES(versions, version_rows),
           UNIT_TEST(own_end), UNIT_TEST(own_end_echo), UNIT_TEST(went_back),

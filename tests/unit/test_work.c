@@ -37,7 +37,7 @@ static const struct {
 START_TEST(next_look)
 {
     struct probe p = {.f = fake_new()};
-    p.q = queue_new(&p.f->rt, "test", NS_PER_S, 60 * NS_PER_S, look, &p);
+    p.q = queue_new(&p.f->rt, "test", STORE_CLAIM, NS_PER_S, 60 * NS_PER_S, look, &p);
     queue_add(p.q, "c");
     fake_run(p.f, 0);
     ck_assert_int_eq(p.looks, 1);

@@ -51,7 +51,7 @@ static const struct sim_kind kinds[SIM_KINDS] = {
      "disruptionrequests", CR | ST},
     {SIM_DISRUPTIONGRANT, "karp.dev", "karp.dev/v1alpha1", "DisruptionGrant", "disruptiongrants",
      CR | ST},
-    {SIM_HOLD, "karp.dev", "karp.dev/v1alpha1", "Hold", "holds", CR | ST},
+    {SIM_HOLD, "karp.dev", "karp.dev/v1alpha1", "Hold", "holds", CR},
 };
 
 const struct sim_kind *sim_kind(enum sim_kind_id id)

@@ -221,6 +221,7 @@ static const struct sim_schema *schema_of(const struct sim_kind *k)
     return k->id == SIM_NODEPOOL       ? sim_schema_nodepool
            : k->id == SIM_NODECLAIM    ? sim_schema_nodeclaim
            : k->id == SIM_EC2NODECLASS ? sim_schema_ec2nodeclass
+           : k->id == SIM_HOLD         ? sim_schema_hold
                                        : NULL;
 }
 
@@ -250,6 +251,10 @@ void sim_rule_status(const struct sim_kind *k, json_t *obj)
     const struct sim_schema *spec = schema_of(k);
     json_t *v = spec ? json_object_get(obj, "status") : NULL;
     bool missing = k->id == SIM_NODEPOOL && !json_object_get(v, "nodes");
+    if (spec && !spec[1].key) {
+        json_object_del(obj, "status");
+        return;
+    }
     if (!v || (!missing && !sim_schema_has_unknown(&spec[1], v) && k->id != SIM_EC2NODECLASS)) {
         return;
     }
@@ -652,6 +657,7 @@ static const struct rule rules[SIM_KINDS] = {
     [SIM_NODEPOOL] = {default_custom, check_custom},
     [SIM_NODECLAIM] = {default_custom, check_custom},
     [SIM_EC2NODECLASS] = {default_custom, check_custom},
+    [SIM_HOLD] = {default_custom, check_custom},
 };
 
 void sim_rule_default(struct sim_op *op, json_t *obj, const json_t *old)

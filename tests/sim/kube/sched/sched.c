@@ -21,6 +21,7 @@
 static void on_cycle(void *arg);
 static void on_wake(void *arg);
 static void on_bind(void *arg);
+static void on_backoff_over(void *arg);
 
 /* ---- queue ------------------------------------------------------------------------------------
  */
@@ -48,24 +49,46 @@ static void active_add(struct sim_sched *s, struct sim_sched_pod *p)
     p->active = true;
 }
 
-static void cut(struct sim_sched_pod **list, size_t *n, const struct sim_sched_pod *p)
+static void active_cut(struct sim_sched *s, const struct sim_sched_pod *p)
 {
-    for (size_t i = 0; i < *n; i++) {
-        if (list[i] == p) {
-            memmove(list + i, list + i + 1, (*n - i - 1) * sizeof(*list));
-            (*n)--;
+    for (size_t i = 0; i < s->n_active; i++) {
+        if (s->active[i] == p) {
+            memmove(s->active + i, s->active + i + 1, (s->n_active - i - 1) * sizeof(*s->active));
+            s->n_active--;
             return;
         }
     }
 }
 
+/* Waits for news. */
+static void asleep_add(struct sim_sched *s, struct sim_sched_pod *p)
+{
+    ARRAY_GROW(s->asleep, s->n_asleep, s->cap_asleep);
+    s->asleep[s->n_asleep++] = p;
+    p->asleep = s->n_asleep;
+}
+
+static void asleep_cut(struct sim_sched *s, struct sim_sched_pod *p)
+{
+    struct sim_sched_pod *last = s->asleep[--s->n_asleep];
+    s->asleep[p->asleep - 1] = last;
+    last->asleep = p->asleep;
+    p->asleep = 0;
+}
+
+static size_t n_waiting(const struct sim_sched *s)
+{
+    return s->n_asleep + s->backoffs.n;
+}
+
 void sim_sched_dequeue(struct sim_sched *s, struct sim_sched_pod *p)
 {
     if (p->pending && p->active) {
-        cut(s->active, &s->n_active, p);
-    } else if (p->pending) {
-        cut(s->waiting, &s->n_waiting, p);
+        active_cut(s, p);
+    } else if (p->pending && p->asleep) {
+        asleep_cut(s, p);
     }
+    timer_stop(&s->backoffs, &p->backoff);
     p->pending = p->active = false;
 }
 
@@ -79,6 +102,7 @@ static void kick_cycle(struct sim_sched *s)
 void sim_sched_enqueue(struct sim_sched *s, struct sim_sched_pod *p)
 {
     p->pending = true;
+    p->sched = s;
     p->seq = ++s->seq;
     active_add(s, p);
     kick_cycle(s);
@@ -88,30 +112,31 @@ void sim_sched_enqueue(struct sim_sched *s, struct sim_sched_pod *p)
 void sim_sched_epoch_moved(struct sim_sched *s)
 {
     s->epoch++;
-    if (!s->stopped && s->n_waiting > 0) {
+    while (s->n_asleep > 0) {
+        struct sim_sched_pod *p = s->asleep[--s->n_asleep];
+        p->asleep = 0;
+        timer_set(&s->backoffs, &p->backoff, p->next_try_ns, on_backoff_over, p);
+    }
+    if (!s->stopped && s->backoffs.n > 0) {
         vclock_set(&s->w->clock, &s->wake, SIM_SCHED_CYCLE_NS, on_wake, s);
     }
+}
+
+static void on_backoff_over(void *arg)
+{
+    struct sim_sched_pod *p = arg;
+    active_add(p->sched, p);
 }
 
 /* Back to the queue with those whose back-off is over; a timer for the first of the others. */
 static void on_wake(void *arg)
 {
     struct sim_sched *s = arg;
-    int64_t now = vclock_now(&s->w->clock), next = NS_NEVER;
-    size_t kept = 0;
-    for (size_t i = 0; i < s->n_waiting; i++) {
-        struct sim_sched_pod *p = s->waiting[i];
-        bool news = p->tried_epoch != s->epoch;
-        if (news && p->next_try_ns <= now) {
-            active_add(s, p);
-            continue;
-        }
-        next = news && p->next_try_ns < next ? p->next_try_ns : next;
-        s->waiting[kept++] = p;
+    int64_t now = vclock_now(&s->w->clock);
+    while (timers_run_one(&s->backoffs, now)) {
     }
-    s->n_waiting = kept;
-    if (next != NS_NEVER) {
-        timer_set(&s->w->clock.timers, &s->wake, next, on_wake, s);
+    if (s->backoffs.n > 0) {
+        timer_set(&s->w->clock.timers, &s->wake, timers_next_ns(&s->backoffs), on_wake, s);
     }
     kick_cycle(s);
 }
@@ -355,10 +380,8 @@ static void put_off(struct sim_sched *s, struct sim_sched_pod *p, const char *me
     p->active = false;
     p->pending = true;
     p->attempts++;
-    p->tried_epoch = s->epoch;
     p->next_try_ns = vclock_now(&s->w->clock) + backoff(p->attempts);
-    ARRAY_GROW(s->waiting, s->n_waiting, s->cap_waiting);
-    s->waiting[s->n_waiting++] = p;
+    asleep_add(s, p);
     const json_t *old = sim_cond(p->obj, "PodScheduled");
     if (str_eq(jsonx_str(old, "message"), message) && str_eq(jsonx_str(old, "status"), "False")) {
         return;
@@ -511,7 +534,7 @@ static void on_cycle(void *arg)
         return;
     }
     struct sim_sched_pod *p = s->active[0];
-    cut(s->active, &s->n_active, p);
+    active_cut(s, p);
     s->current = p;
     schedule_one(s, p);
     s->current = NULL;
@@ -621,6 +644,7 @@ struct sim_sched *sim_sched_new(struct sim_world *w)
     s->chance_state = vclock_fork(&w->clock, "sched");
     s->chance = entropy_seeded(&s->chance_state);
     sim_cluster_init(&s->cluster, w->api);
+    timers_init(&s->backoffs);
     s->refusals = map_new(CLASSES_MAX);
     sim_api_subscribe(w->api, sim_sched_on_change, s);
     return s;
@@ -640,9 +664,10 @@ void sim_sched_free(struct sim_sched *s)
     }
     map_free(s->refusals);
     sim_node_order_done(&s->order);
+    timers_done(&s->backoffs);
     sim_cluster_done(&s->cluster);
     free(s->active);
-    free(s->waiting);
+    free(s->asleep);
     free(s);
 }
 
@@ -675,5 +700,5 @@ bool sim_sched_stopped(const struct sim_sched *s)
 
 uint64_t sim_sched_pending(const struct sim_sched *s)
 {
-    return s->n_active + s->n_waiting;
+    return s->n_active + n_waiting(s);
 }

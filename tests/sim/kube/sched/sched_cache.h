@@ -57,7 +57,10 @@ struct sim_sched_pod {
     char *nominated;             /* node that preemption makes room on; NULL = none */
     /* queue */
     bool pending, active, binding;
-    uint64_t seq, tried_epoch;
+    struct sim_sched *sched; /* whose queue it is in */
+    uint64_t seq;
+    size_t asleep; /* place among those + 1, 0 = not */
+    struct timer backoff;
     unsigned attempts;
     int64_t next_try_ns, bind_until_ns;
 };

@@ -53,8 +53,9 @@ static bool is_ours_to_place(const json_t *pod)
 /* A pod that is placed can let in others that look for company or for an even spread. */
 static bool somebody_waits_for_pods(const struct sim_sched *s)
 {
-    for (size_t i = 0; i < s->n_waiting; i++) {
-        if (s->waiting[i]->topological) {
+    for (MAP_EACH(s->cluster.pods, e)) {
+        const struct sim_sched_pod *p = map_value(e);
+        if (p->topological && p->pending && !p->active) {
             return true;
         }
     }

@@ -22,8 +22,11 @@ struct sim_sched {
     struct sim_node_order order; /* of the nodes a cycle looks at */
     struct sim_sched_pod **active;
     size_t n_active, cap_active;
-    struct sim_sched_pod **waiting;
-    size_t n_waiting, cap_waiting;
+    /* Those that did not fit: nothing has happened since, or something has and they are queued once
+     * their back-off is over. */
+    struct sim_sched_pod **asleep;
+    size_t n_asleep, cap_asleep;
+    struct timers backoffs;
     struct map *refusals; /* class hash in hex -> refusal */
     uint64_t epoch;       /* moves when something happened that could make a pod fit */
     uint64_t seq;

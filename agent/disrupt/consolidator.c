@@ -1,0 +1,677 @@
+/* consolidator.c - see consolidator.h. */
+#include "consolidator.h"
+
+#include "agent/claim/claim.h"
+#include "agent/claim/launchlog.h"
+#include "agent/cloud/cloud.h"
+#include "agent/leave/command.h"
+#include "agent/leave/holds.h"
+#include "agent/leave/spared.h"
+#include "agent/plan/creator.h"
+#include "agent/plan/picture.h"
+#include "agent/store/store.h"
+#include "agent/work/gate.h"
+#include "agent/work/metrics.h"
+#include "common/base/alloc.h"
+#include "common/base/map.h"
+#include "common/base/str.h"
+#include "common/core/approval.h"
+#include "common/kube/events.h"
+#include "driftguard.h"
+#include "proposal.h"
+
+enum stage {
+    STAGE_IDLE,
+    STAGE_DECIDING,
+    STAGE_QUIET,
+    STAGE_AGAIN, /* the whole plan, after the quiet time */
+    STAGE_ALONE  /* only what was not found in it */
+};
+
+struct consolidator {
+    struct runtime *rt;
+    struct launchlog *launches;
+    struct spared *spared;
+    enum stage stage, then; /* then: after STAGE_QUIET */
+    struct proposals proposals;
+    struct timer soon, period, slice, quiet;
+    bool flipped;      /* since the last decision began */
+    bool gives_way;    /* pods wait */
+    unsigned yields;   /* in a row */
+    int64_t begun_ns;  /* of the decision, monotonic */
+    int64_t next_ns;   /* not before */
+    int64_t looked_ns; /* when the last decision ended; 0 = never */
+    struct map *said;  /* observe: steps that were told, by digest */
+    /* the open decision */
+    bool open;
+    struct arena mem;
+    struct snapshot snap;
+    struct consolidate *pass;
+    struct metric_family *eligible;
+};
+
+static void look(void *arg);
+static void slice(void *arg);
+
+static int64_t now_of(const struct consolidator *c)
+{
+    return clock_mono(c->rt->clock);
+}
+
+static void look_at(struct consolidator *c, int64_t at_ns)
+{
+    at_ns = at_ns > c->next_ns ? at_ns : c->next_ns;
+    if (!timer_pending(&c->soon) || c->soon.at_ns > at_ns) {
+        timer_set(&c->rt->timers, &c->soon, at_ns, look, c);
+    }
+}
+
+static void look_soon(struct consolidator *c)
+{
+    look_at(c, now_of(c) + CONSOLIDATOR_SOON_NS);
+}
+
+/* ---- what the core asks ------------------------------------------------------------------------
+ */
+
+static bool nominated(void *ctx, const struct snapshot_node *n, const char **ret_pod UNUSED)
+{
+    const struct consolidator *c = ctx;
+    return command_expected(c->rt, n->node, n->claim);
+}
+
+static bool in_command(void *ctx, const struct snapshot_node *n)
+{
+    const struct consolidator *c = ctx;
+    return n->claim && commands_has(c->rt->commands, n->claim->m.name);
+}
+
+static bool pool_has(const struct snapshot_pool *p, const char *condition)
+{
+    return p && condition_true(&p->np->conditions, condition);
+}
+
+static bool launches_failing(void *ctx, const struct snapshot_pool *p)
+{
+    const struct consolidator *c = ctx;
+    return launchlog_failing(c->launches, p->np->m.name) || pool_has(p, "LaunchIneffective") ||
+           pool_has(p, "RegistrationFailing");
+}
+
+static const char *held(void *ctx, const struct snapshot_node *n)
+{
+    const struct consolidator *c = ctx;
+    return hold_stops_node(c->rt, n);
+}
+
+static int64_t churn_until(void *ctx UNUSED, const struct snapshot_node *n)
+{
+    return pool_has(n->pool, "ChurnGuard") ? NS_NEVER : 0;
+}
+
+static bool price_suspect(void *ctx, const struct snapshot_pool *p UNUSED)
+{
+    const struct consolidator *c = ctx;
+    return metrics_sum(c->rt->metrics, "karp_attention", LABELS("code", "PriceSuspect")) > 0;
+}
+
+static bool drift_suspect(void *ctx UNUSED, const struct snapshot_pool *p)
+{
+    return pool_has(p, "DriftSuspect") || pool_has(p, "DriftHalted");
+}
+
+static bool lacking(void *ctx, const struct snapshot_node *n)
+{
+    const struct consolidator *c = ctx;
+    return n->claim && proposals_lack(&c->proposals, n->claim);
+}
+
+/* ---- which steps may start ---------------------------------------------------------------------
+ */
+
+/* Empty nodes are emptiness.h's, also those that are about to be: their last pods are on their way
+ * out. Asked-for replacements are replacer.h's. */
+static bool is_ours(const struct consolidate_step *s)
+{
+    for (uint32_t i = 0; i < s->n_out; i++) {
+        if (str_eq(s->out[i].drift, "Replace")) {
+            return false;
+        }
+    }
+    return s->reason != DISRUPT_EMPTY && (s->reason == DISRUPT_DRIFTED || s->n_moves > 0);
+}
+
+static bool waits_for_approval(const struct consolidator *c, const struct consolidate_step *s)
+{
+    for (uint32_t i = 0; i < s->n_out; i++) {
+        const struct nodepool *np = s->out[i].node->pool->np;
+        if (approval_of(np, c->rt->opt->approval) & (unsigned)s->reason) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool in_peace(const struct consolidator *c, const struct consolidate_step *s)
+{
+    for (uint32_t i = 0; i < s->n_out; i++) {
+        const struct nodeclaim *nc = s->out[i].node->claim;
+        if (spared_has(c->spared, nc) || commands_has(c->rt->commands, nc->m.name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void say_unapproved(struct consolidator *c, const struct consolidate_step *s)
+{
+    for (uint32_t i = 0; i < s->n_out; i++) {
+        const struct snapshot_node *n = s->out[i].node;
+        const struct events_subject about[] = {
+            {KIND_NODE, NULL, n->node->m.name, n->node->m.uid},
+            {KIND_NODE_CLAIM, NULL, n->claim->m.name, n->claim->m.uid}};
+        for (size_t k = 0; k < ARRAY_LEN(about); k++) {
+            events_normal(c->rt->events, &about[k], "DisruptionBlocked",
+                          "Cannot disrupt Node: its disruption waits for a decision (%s)",
+                          ANN_APPROVAL);
+        }
+    }
+}
+
+static bool may_start(const struct consolidator *c, const struct consolidate_step *s)
+{
+    return is_ours(s) && s->n_held_by == 0 && !waits_for_approval(c, s) && !in_peace(c, s);
+}
+
+static const char *pool_of(const struct consolidate_step *s)
+{
+    return s->out[0].node->pool->np->m.name;
+}
+
+struct turn {
+    const struct consolidate_step *step;
+    uint32_t nth; /* of its pool */
+};
+
+static int by_turn(const void *a, const void *b)
+{
+    const struct turn *x = a, *y = b;
+    if (x->nth != y->nth) {
+        return x->nth < y->nth ? -1 : 1;
+    }
+    int c = str_cmp(pool_of(x->step), pool_of(y->step));
+    return c ? c : x->step->id < y->step->id ? -1 : 1;
+}
+
+/* Pools by turns, within each in the plan's order. In the decision's arena. */
+static struct turn *turns_of(struct consolidator *c, const struct consolidate_result *r,
+                             uint32_t *ret_n)
+{
+    struct turn *v = ARENA_NEW_N(&c->mem, struct turn, r->n_steps);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < r->n_steps; i++) {
+        const struct consolidate_step *s = &r->steps[i];
+        if (is_ours(s) && waits_for_approval(c, s)) {
+            say_unapproved(c, s);
+        }
+        if (may_start(c, s)) {
+            v[n] = (struct turn){s, 0};
+            for (uint32_t k = 0; k < n; k++) {
+                v[n].nth += str_eq(pool_of(v[k].step), pool_of(s));
+            }
+            n++;
+        }
+    }
+    if (n > 1) {
+        qsort(v, n, sizeof(*v), by_turn);
+    }
+    *ret_n = n;
+    return v;
+}
+
+/* ---- carrying out ------------------------------------------------------------------------------
+ */
+
+/* Let go: left in peace, for what a command finds the store may not show yet. */
+static void on_end(void *ctx, const char *node UNUSED, const char *claim, enum command_end how)
+{
+    struct consolidator *c = ctx;
+    const struct nodeclaim *nc = store_claim(c->rt->store, claim);
+    if (how == COMMAND_REMOVED) {
+        spared_drop(c->spared, claim);
+    } else if (nc) {
+        spared_put(c->spared, nc);
+    }
+    c->flipped = true;
+    look_soon(c);
+}
+
+/* Drift of a pool whose replacements fail is halted (driftguard.h). */
+static void on_drift_end(void *ctx, const char *node, const char *claim, enum command_end how)
+{
+    struct consolidator *c = ctx;
+    const struct nodeclaim *nc = store_claim(c->rt->store, claim);
+    if (nc && how == COMMAND_IN_VAIN) {
+        driftguard_failed(c->rt->driftguard, nc->pool, node);
+    } else if (nc && how == COMMAND_REMOVED) {
+        driftguard_replaced(c->rt->driftguard, nc->pool);
+    }
+    on_end(ctx, node, claim, how);
+}
+
+static void orders_free(struct order **v, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        order_free(v[i]);
+    }
+}
+
+/* NULL if one of them cannot be made. */
+static struct order **make_orders(struct consolidator *c, const struct consolidate_step *s)
+{
+    struct order **v = ARENA_NEW_N(&c->mem, struct order *, s->n_in);
+    for (uint32_t i = 0; i < s->n_in; i++) {
+        struct err err = ERR_INIT;
+        v[i] = order_new(c->rt, &s->in[i].claim, &err);
+        if (!v[i]) {
+            log_error(c->rt->log, "cannot make a NodeClaim", "error", err.msg);
+            orders_free(v, i);
+            return NULL;
+        }
+    }
+    return v;
+}
+
+static struct sched_placement *placements(struct consolidator *c, const struct consolidate_step *s,
+                                          uint32_t *ret_n)
+{
+    struct sched_placement *v = ARENA_NEW_N(&c->mem, struct sched_placement, s->n_moves);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->n_moves; i++) {
+        if (s->moves[i].to) {
+            v[n++] = (struct sched_placement){s->moves[i].pod, s->moves[i].to};
+        }
+    }
+    *ret_n = n;
+    return v;
+}
+
+static void say_begins(struct consolidator *c, const struct consolidate_step *s, const char *what)
+{
+    char usd[32];
+    snprintf(usd, sizeof(usd), "%.4f", (double)s->saving_pusd_h / (double)PUSD_PER_USD);
+    log_info(c->rt->log, what, "reason", s->reason == DISRUPT_DRIFTED ? "drifted" : "underutilized",
+             "decision", s->n_in ? "replace" : "delete", "Node", s->out[0].node->name, "NodePool",
+             pool_of(s), "nodes", log_n(s->n_out), "replacements", log_n(s->n_in), "pods",
+             log_n(s->n_moves), "savingsPerHour", usd, "plan", s->digest);
+}
+
+static void would_start(struct consolidator *c, const struct consolidate_step *s)
+{
+    if (!map_has(c->said, s->digest)) {
+        map_put(c->said, s->digest, c, NULL);
+        say_begins(c, s, "would disrupt node(s)");
+    }
+}
+
+static void start(struct consolidator *c, const struct consolidate_step *s)
+{
+    if (c->rt->opt->mode == MODE_OBSERVE) {
+        would_start(c, s);
+        return;
+    }
+    struct order **in = make_orders(c, s);
+    if (!in) {
+        return;
+    }
+    const struct snapshot_node **out = ARENA_NEW_N(&c->mem, const struct snapshot_node *, s->n_out);
+    for (uint32_t i = 0; i < s->n_out; i++) {
+        out[i] = s->out[i].node;
+    }
+    struct command_spec spec = {.reason = s->reason,
+                                .type = s->reason == DISRUPT_DRIFTED ? ""
+                                        : s->n_out > 1               ? "multi"
+                                                                     : "single",
+                                .plan = s->digest,
+                                .out = out,
+                                .n_out = s->n_out,
+                                .in = in,
+                                .n_in = s->n_in,
+                                .end = s->reason == DISRUPT_DRIFTED ? on_drift_end : on_end,
+                                .ctx = c};
+    spec.moves = placements(c, s, &spec.n_moves);
+    say_begins(c, s, "begins to disrupt node(s)");
+    command_start(c->rt->commands, &spec);
+}
+
+/* ---- the decision ------------------------------------------------------------------------------
+ */
+
+static void close_decision(struct consolidator *c)
+{
+    if (c->open) {
+        c->open = false;
+        consolidate_end(c->pass);
+        c->pass = NULL;
+        arena_done(&c->mem);
+        store_thaw(c->rt->store);
+    }
+}
+
+static void options_of(struct consolidator *c, struct consolidate_options *ret)
+{
+    const struct agent_options *o = c->rt->opt;
+    consolidate_options_default(ret);
+    picture_options(c->rt, &c->mem, &ret->sched);
+    ret->reasons = DISRUPT_EMPTY | DISRUPT_UNDERUTILIZED | DISRUPT_DRIFTED;
+    ret->spot_to_spot = o->gate_spot_to_spot;
+    ret->spot_min_types = (uint32_t)o->spot_min_types;
+    ret->min_saving = o->min_saving;
+    ret->min_node_life_ns = o->min_node_life_ns;
+    ret->return_to_weight = o->return_to_weight;
+    if (c->stage == STAGE_ALONE) {
+        ret->selected = lacking;
+        ret->selected_ctx = c;
+    }
+}
+
+static void open_decision(struct consolidator *c, enum stage stage)
+{
+    /* Brakes do not shape the plan: they bound how much of it begins. */
+    const struct picture_in in = {.launches_left = -1};
+    const struct candidate_facts facts = {.ctx = c,
+                                          .nominated = nominated,
+                                          .in_command = in_command,
+                                          .launches_failing = launches_failing,
+                                          .held = held,
+                                          .churn_until = churn_until,
+                                          .price_suspect = price_suspect,
+                                          .drift_suspect = drift_suspect};
+    struct consolidate_options o;
+    c->stage = stage;
+    c->open = true;
+    c->flipped = c->flipped && stage != STAGE_DECIDING;
+    c->gives_way = false;
+    c->begun_ns = now_of(c);
+    arena_init(&c->mem, 64 << 10, CONSOLIDATOR_ARENA_MAX);
+    store_freeze(c->rt->store);
+    picture_build(c->rt, &c->mem, &in, &c->snap);
+    options_of(c, &o);
+    c->pass = consolidate_begin(&c->mem, &c->snap, &facts, &o);
+    timer_set(&c->rt->timers, &c->slice, now_of(c), slice, c);
+}
+
+static bool may_decide(const struct consolidator *c)
+{
+    struct runtime *rt = c->rt;
+    return rt->opt->mode != MODE_PROVISION && store_synced(rt->store) && cloud_ready(rt->cloud) &&
+           (rt->opt->mode == MODE_OBSERVE || gate_open(rt->gate)) && !cloud_failing(rt->cloud) &&
+           !runtime_clock_skewed(rt);
+}
+
+static bool busy(const struct consolidator *c)
+{
+    return store_frozen(c->rt->store) || commands_opening(c->rt->commands);
+}
+
+/* ---- after a decision --------------------------------------------------------------------------
+ */
+
+static void on_quiet(void *arg)
+{
+    struct consolidator *c = arg;
+    if (!may_decide(c)) {
+        proposals_clear(&c->proposals);
+        c->stage = STAGE_IDLE;
+        return; /* the period comes again */
+    }
+    if (busy(c)) {
+        timer_set(&c->rt->timers, &c->quiet, now_of(c) + CONSOLIDATOR_SOON_NS, on_quiet, c);
+        return;
+    }
+    open_decision(c, c->then);
+}
+
+static void quiet_until(struct consolidator *c, enum stage then, int64_t at_ns)
+{
+    c->stage = STAGE_QUIET;
+    c->then = then;
+    timer_set(&c->rt->timers, &c->quiet, at_ns, on_quiet, c);
+}
+
+static void propose(struct consolidator *c, const struct consolidate_result *r)
+{
+    int64_t left = c->rt->opt->mode == MODE_OBSERVE ? -1 : creator_launches_left(c->rt->creator);
+    uint32_t n;
+    const struct turn *v = turns_of(c, r, &n);
+    for (uint32_t i = 0; i < n && c->proposals.n < CONSOLIDATOR_STEPS_MAX; i++) {
+        const struct consolidate_step *s = v[i].step;
+        if (left >= 0 && s->n_in > left) {
+            continue;
+        }
+        left -= left >= 0 ? s->n_in : 0;
+        proposals_add(&c->proposals, s);
+        log_debug(c->rt->log, "step decided on, waiting before it begins", "Node",
+                  s->out[0].node->name, "nodes", log_n(s->n_out), "replacements", log_n(s->n_in));
+    }
+}
+
+static void carry_out(struct consolidator *c, const struct consolidate_result *r)
+{
+    for (uint32_t i = 0; i < r->n_steps; i++) {
+        struct proposal *p = proposals_of(&c->proposals, &r->steps[i]);
+        if (p && !p->found && proposal_holds(p, &r->steps[i]) && may_start(c, &r->steps[i])) {
+            p->found = true;
+            start(c, &r->steps[i]);
+        }
+    }
+}
+
+/* What did not hold the second time, either. */
+static void spare_rest(struct consolidator *c)
+{
+    for (uint32_t i = 0; i < c->proposals.n; i++) {
+        const struct proposal *p = &c->proposals.v[i];
+        for (uint32_t k = 0; !p->found && k < p->n; k++) {
+            const struct nodeclaim *nc = store_claim(c->rt->store, p->claims[k]);
+            if (nc && str_eq(nc->m.uid, p->uids[k])) {
+                spared_put(c->spared, nc);
+            }
+        }
+    }
+}
+
+static void rest(struct consolidator *c)
+{
+    proposals_clear(&c->proposals);
+    c->stage = STAGE_IDLE;
+    c->looked_ns = now_of(c);
+    if (c->flipped) {
+        look_soon(c);
+    }
+}
+
+static void count_eligible(struct consolidator *c, const struct consolidate_result *r)
+{
+    uint32_t under = 0, drifted = 0;
+    for (uint32_t i = 0; i < r->n_steps; i++) {
+        under += r->steps[i].reason == DISRUPT_UNDERUTILIZED ? r->steps[i].n_out : 0;
+        drifted += r->steps[i].reason == DISRUPT_DRIFTED ? r->steps[i].n_out : 0;
+    }
+    metric_set(c->eligible, LABELS("underutilized"), under);
+    metric_set(c->eligible, LABELS("drifted"), drifted);
+}
+
+static void decided(struct consolidator *c)
+{
+    const struct consolidate_result *r = consolidate_result(c->pass);
+    enum stage stage = c->stage;
+    int64_t took_ns = now_of(c) - c->begun_ns;
+    c->yields = 0;
+    c->next_ns = now_of(c) + 4 * took_ns;
+    if (stage == STAGE_DECIDING) {
+        count_eligible(c, r);
+        propose(c, r);
+        close_decision(c);
+        if (c->proposals.n == 0) {
+            rest(c);
+            return;
+        }
+        quiet_until(c, STAGE_AGAIN, now_of(c) + CONSOLIDATOR_QUIET_NS);
+        return;
+    }
+    carry_out(c, r);
+    close_decision(c);
+    c->flipped = true;
+    if (stage == STAGE_AGAIN && !proposals_all_found(&c->proposals)) {
+        quiet_until(c, STAGE_ALONE, now_of(c)); /* once commands are open that were begun */
+        return;
+    }
+    spare_rest(c);
+    rest(c);
+}
+
+/* Pods wait: the decision is made again when theirs has been. */
+static void give_way(struct consolidator *c)
+{
+    c->yields++;
+    c->flipped = true;
+    close_decision(c);
+    if (c->stage == STAGE_DECIDING) {
+        c->stage = STAGE_IDLE;
+        look_soon(c);
+    } else {
+        quiet_until(c, c->stage, now_of(c) + CONSOLIDATOR_SOON_NS);
+    }
+}
+
+static void slice(void *arg)
+{
+    struct consolidator *c = arg;
+    int64_t start_ns = now_of(c);
+    bool done = false;
+    if (c->gives_way && c->yields < CONSOLIDATOR_YIELDS_MAX) {
+        give_way(c);
+        return;
+    }
+    do {
+        done = consolidate_step(c->pass, CONSOLIDATOR_SLICE_UNITS);
+    } while (!done && now_of(c) - start_ns < CONSOLIDATOR_SLICE_NS);
+    if (done) {
+        decided(c);
+    } else {
+        timer_set(&c->rt->timers, &c->slice, now_of(c), slice, c);
+    }
+}
+
+/* ---- triggers ----------------------------------------------------------------------------------
+ */
+
+/* A cheap look that saves most decisions. */
+static bool any_node(const struct consolidator *c)
+{
+    for (MAP_EACH(store_all(c->rt->store, STORE_CLAIM), e)) {
+        const struct nodeclaim *nc = map_value(e);
+        if (!nc->m.deleted_ns && claim_is(nc, "Initialized")) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void look(void *arg)
+{
+    struct consolidator *c = arg;
+    if (c->stage != STAGE_IDLE || !may_decide(c) || !any_node(c)) {
+        return; /* the period comes again */
+    }
+    if (busy(c) || now_of(c) < c->next_ns) {
+        look_soon(c);
+        return;
+    }
+    open_decision(c, STAGE_DECIDING);
+}
+
+/* What depends on time alone is looked at now and then. */
+static void on_period(void *arg)
+{
+    struct consolidator *c = arg;
+    timer_set(&c->rt->timers, &c->period, now_of(c) + CONSOLIDATOR_PERIOD_NS, on_period, c);
+    if (c->flipped || now_of(c) - c->looked_ns >= CONSOLIDATOR_IDLE_NS) {
+        look(c);
+    }
+}
+
+static void flip(struct consolidator *c)
+{
+    c->flipped = true;
+    if (c->stage == STAGE_IDLE) {
+        look_soon(c);
+    }
+}
+
+/* Bound, gone, or on its way out; and whoever waits goes first. */
+static void on_pod(void *arg, const char *key UNUSED, const void *before, const void *now)
+{
+    struct consolidator *c = arg;
+    const struct pod *was = before, *is = now;
+    bool on_node = (was && *was->node_name) || (is && *is->node_name);
+    bool active = is && pod_active(is);
+    if (on_node &&
+        (!was || !is || *was->node_name != *is->node_name || pod_active(was) != active)) {
+        flip(c);
+    }
+    if (!was && is && !*is->node_name && c->open) {
+        c->gives_way = true;
+    }
+}
+
+static void on_object(void *arg, const char *key UNUSED, const void *before UNUSED,
+                      const void *now UNUSED)
+{
+    flip(arg);
+}
+
+/* ---- life --------------------------------------------------------------------------------------
+ */
+
+struct consolidator *consolidator_new(struct runtime *rt)
+{
+    static const enum store_kind kinds[] = {STORE_CLAIM, STORE_POOL, STORE_CLASS, STORE_PDB,
+                                            STORE_HOLD};
+    struct consolidator *c = NEW(struct consolidator);
+    c->rt = rt;
+    c->launches = launchlog_new(rt);
+    c->spared = spared_new(rt);
+    c->said = map_new(CONSOLIDATOR_SAID_MAX);
+    c->eligible = metrics_family(rt->metrics, "karpenter_voluntary_disruption_eligible_nodes",
+                                 "Nodes that could be disrupted now, by reason.", METRIC_GAUGE,
+                                 LABELS("reason"), NULL, 0);
+    store_subscribe(rt->store, STORE_POD, on_pod, c);
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        store_subscribe(rt->store, kinds[i], on_object, c);
+    }
+    return c;
+}
+
+void consolidator_free(struct consolidator *c)
+{
+    if (!c) {
+        return;
+    }
+    timer_stop(&c->rt->timers, &c->soon);
+    timer_stop(&c->rt->timers, &c->period);
+    timer_stop(&c->rt->timers, &c->slice);
+    timer_stop(&c->rt->timers, &c->quiet);
+    close_decision(c);
+    proposals_clear(&c->proposals);
+    map_free(c->said);
+    spared_free(c->spared);
+    launchlog_free(c->launches);
+    free(c);
+}
+
+void consolidator_start(struct consolidator *c)
+{
+    timer_set(&c->rt->timers, &c->period, now_of(c), on_period, c);
+}

@@ -1,0 +1,429 @@
+/* test_hold_cmd.c - pause, resume, hold, unhold, and cordon of NodePools (cmd/hold.h), against a
+ * server that writes down every request: what is sent, what is asked, and when nothing is. */
+#include "cmdrun.h"
+#include "cmdserver.h"
+#include "common/base/timefmt.h"
+
+#define LIST(kind, version, items)                                                                 \
+    "{\"kind\": \"" kind "List\", \"apiVersion\": \"" version                                      \
+    "\", \"metadata\": {\"resourceVersion\": \"5\"}, \"items\": [" items "]}"
+#define POOL(name)                                                                                 \
+    "{\"metadata\": {\"name\": \"" name "\", \"uid\": \"u-" name "\"}, \"spec\": {\"template\": "  \
+    "{\"spec\": {\"nodeClassRef\": {\"group\": \"karpenter.k8s.aws\", \"kind\": "                  \
+    "\"EC2NodeClass\", \"name\": \"d\"}, \"requirements\": []}}}}"
+#define CLAIM(name, pool)                                                                          \
+    "{\"metadata\": {\"name\": \"" name "\", \"uid\": \"u-" name "\", \"labels\": "                \
+    "{\"karpenter.sh/nodepool\": \"" pool "\"}}, \"spec\": {\"nodeClassRef\": {\"group\": "        \
+    "\"karpenter.k8s.aws\", \"kind\": \"EC2NodeClass\", \"name\": \"d\"}}, \"status\": "           \
+    "{\"nodeName\": \"n-" name "\", \"providerID\": \"aws:///a/i-" name "\"}}"
+#define NODE(name, id)                                                                             \
+    "{\"kind\": \"Node\", \"apiVersion\": \"v1\", \"metadata\": {\"name\": \"" name                \
+    "\", \"uid\": \"u-" name "\"}, \"spec\": {\"providerID\": \"aws:///a/i-" id                    \
+    "\"}, \"status\": {}}"
+#define HOLD(name, target, more)                                                                   \
+    "{\"metadata\": {\"name\": \"" name "\", \"uid\": \"u-" name                                   \
+    "\"}, \"spec\": {\"target\": {" target "}" more "}}"
+#define CLUSTER "\"kind\": \"Cluster\""
+#define ON(kind, name) "\"kind\": \"" kind "\", \"name\": \"" name "\""
+#define BOB ", \"by\": \"bob\""
+#define ME ", \"by\": \"alice\""
+#define ALL ", \"scope\": \"All\""
+#define NOT_FOUND                                                                                  \
+    "{\"kind\": \"Status\", \"code\": 404, \"reason\": \"NotFound\", \"message\": \"no such "      \
+    "thing\"}"
+
+static char leases[512] = LIST("Lease", "coordination.k8s.io/v1", "");
+static const char *holds; /* items; NULL: the server does not know the kind */
+static bool anonymous;
+
+static const struct {
+    const char *path, *body;
+} answers[] = {
+    {"/api/v1/nodes?",
+     LIST("Node", "v1", NODE("n-a", "a") "," NODE("n-c", "c") "," NODE("bare", "x"))},
+    {"/apis/karpenter.sh/v1/nodeclaims?",
+     LIST("NodeClaim", "karpenter.sh/v1", CLAIM("a", "p") "," CLAIM("c", "q"))},
+    {"/apis/karpenter.sh/v1/nodepools?",
+     LIST("NodePool", "karpenter.sh/v1", POOL("p") "," POOL("q"))},
+    {"/version", "{\"gitVersion\": \"v1.34.4\"}"},
+    {"/api/v1/namespaces/karp/configmaps", NULL},
+};
+
+static const char *answer_karp(const char *path, int *ret_status)
+{
+    static char list[4096];
+    if (!holds) {
+        *ret_status = 404;
+        return NOT_FOUND;
+    }
+    if (!str_starts(path, "/apis/karp.dev/v1alpha1/holds")) {
+        return "{\"resources\": [{\"name\": \"holds\"}]}";
+    }
+    snprintf(list, sizeof(list), LIST("Hold", "karp.dev/v1alpha1", "%s"), holds);
+    return list;
+}
+
+static const char *answer_to(const struct server *s, const char *request, int *ret_status)
+{
+    const char *path = strchr(request, ' ') + 1;
+    *ret_status = 200;
+    if (s->forbid && !str_starts(request, "GET") && str_starts(path, s->forbid)) {
+        *ret_status = 403;
+        return "{\"kind\": \"Status\", \"code\": 403, \"reason\": \"Forbidden\", \"message\": "
+               "\"somebody may not\"}";
+    }
+    if (str_starts(path, "/apis/coordination.k8s.io")) {
+        return leases;
+    }
+    if (str_starts(path, "/apis/authentication.k8s.io")) {
+        *ret_status = anonymous ? 404 : 201;
+        return anonymous ? NOT_FOUND : "{\"status\": {\"userInfo\": {\"username\": \"alice\"}}}";
+    }
+    if (str_starts(path, "/apis/karp.dev")) {
+        return answer_karp(path, ret_status);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(answers); i++) {
+        if (str_starts(path, answers[i].path)) {
+            *ret_status = answers[i].body ? 200 : 404;
+            return answers[i].body ? answers[i].body : NOT_FOUND;
+        }
+    }
+    return LIST("", "v1", "");
+}
+
+#define MADE "POST /apis/karp.dev/v1alpha1/holds?fieldManager=kubectl-karp HTTP/1.1\n"
+#define BODY(name, spec)                                                                           \
+    "{\"apiVersion\":\"karp.dev/v1alpha1\",\"kind\":\"Hold\",\"metadata\":{\"name\":\"" name       \
+    "\"},\"spec\":{" spec "}}"
+#define GONE(name) "DELETE /apis/karp.dev/v1alpha1/holds/" name " HTTP/1.1\n"
+#define UID(name)                                                                                  \
+    "{\"apiVersion\":\"v1\",\"kind\":\"DeleteOptions\",\"preconditions\":{\"uid\":\"u-" name "\"}" \
+    "}"
+
+static const struct {
+    const struct cmd_info *info;
+    const char *args[8];
+    const char *there; /* Holds */
+    const char *types; /* what the person at the terminal does; NULL = there is none */
+    int rc, code;
+    const char *out, *said; /* parts of stdout and stderr */
+    const char *sends;      /* part of what was asked of the server; NULL = nothing is written */
+} rows[] = {
+    /* pause */
+    {&cmd_pause_info,
+     {NULL},
+     "",
+     NULL,
+     0,
+     0,
+     "cluster paused\n",
+     "Take it back:  kubectl karp resume",
+     MADE BODY("pause", "\"target\":{\"kind\":\"Cluster\"},\"scope\":\"Disruption\","
+                        "\"by\":\"alice\"")},
+    {&cmd_pause_info,
+     {"--until", "2099-01-05T09:00:00Z", "--reason", "release 7"},
+     "",
+     NULL,
+     0,
+     0,
+     "cluster paused until 2099-01-05 09:00 UTC\n",
+     "No consolidation, drift, expiry or repair. ",
+     "\"until\":\"2099-01-05T09:00:00Z\",\"reason\":\"release 7\",\"by\":\"alice\"}}"},
+    {&cmd_pause_info,
+     {"--for", "2h"},
+     "",
+     NULL,
+     0,
+     0,
+     "cluster paused until ",
+     "",
+     "\"until\":\"20"},
+    {&cmd_pause_info, {"--for=2h", "--until=18:00"}, "", NULL, -1, 0, "", "", NULL},
+    {&cmd_pause_info, {"--until=2020-01-05T09:00:00Z"}, "", NULL, -1, 0, "", "", NULL},
+    {&cmd_pause_info, {"--until=later"}, "", NULL, -1, 0, "", "", NULL},
+    {&cmd_pause_info, {"n-a"}, "", NULL, -1, 0, "", "", NULL},
+    {&cmd_pause_info, {"--all"}, "", NULL, 0, 3, "", "refused: there is no terminal", NULL},
+    {&cmd_pause_info, {"--all"}, "", "n\n", 0, 3, "", "will wait. Stop launches? [y/N]", NULL},
+    {&cmd_pause_info,
+     {"--all", "-y"},
+     "",
+     NULL,
+     0,
+     0,
+     "cluster paused, launches too,\n",
+     "and no new nodes",
+     "\"scope\":\"All\""},
+    {&cmd_pause_info,
+     {"--dry-run=server"},
+     "",
+     NULL,
+     0,
+     0,
+     "cluster paused (server dry run)\n",
+     "",
+     "POST /apis/karp.dev/v1alpha1/holds?fieldManager=kubectl-karp&dryRun=All"},
+    {&cmd_pause_info, {"--dry-run"}, "", NULL, 0, 0, "cluster paused (dry run)\n", "", NULL},
+    /* again: mine is changed, another's is asked about */
+    {&cmd_pause_info,
+     {NULL},
+     HOLD("pause", CLUSTER, ALL ME ", \"until\": \"2099-01-05T09:00:00Z\""),
+     NULL,
+     0,
+     0,
+     "cluster paused\n",
+     "",
+     "PATCH /apis/karp.dev/v1alpha1/holds/pause?fieldManager=kubectl-karp HTTP/1.1\n"
+     "{\"metadata\":{\"uid\":\"u-pause\"},\"spec\":{\"target\":{\"kind\":\"Cluster\"},\"scope\":"
+     "\"Disruption\",\"until\":null,\"reason\":null,\"by\":\"alice\"}}"},
+    {&cmd_pause_info,
+     {NULL},
+     HOLD("pause", CLUSTER, BOB),
+     "no\n",
+     0,
+     3,
+     "",
+     "Somebody else's: hold pause by bob. Replace it? [y/N]",
+     NULL},
+    {&cmd_pause_info, {NULL}, HOLD("pause", ON("NodePool", "p"), ""), NULL, -1, 0, "", "", NULL},
+    /* resume */
+    {&cmd_resume_info, {NULL}, "", NULL, 0, 0, "cluster is not paused\n", "", NULL},
+    {&cmd_resume_info,
+     {NULL},
+     HOLD("pause", CLUSTER, ME) "," HOLD("kubectl", CLUSTER, ""),
+     NULL,
+     0,
+     0,
+     "cluster resumed\n",
+     "",
+     GONE("kubectl") UID("kubectl")},
+    {&cmd_resume_info, {NULL}, HOLD("pause", CLUSTER, BOB), NULL, 0, 3, "", "refused", NULL},
+    {&cmd_resume_info,
+     {"-y"},
+     HOLD("pause", CLUSTER, BOB),
+     NULL,
+     0,
+     0,
+     "resumed\n",
+     "",
+     GONE("pause")},
+    /* what is over is nobody's to ask about; what cannot be read is about all and stays */
+    {&cmd_resume_info,
+     {NULL},
+     HOLD("pause", CLUSTER, BOB ", \"until\": \"2020-01-05T09:00:00Z\""),
+     NULL,
+     0,
+     0,
+     "cluster resumed\n",
+     "",
+     GONE("pause")},
+    {&cmd_resume_info,
+     {NULL},
+     HOLD("odd", ON("Rack", "a"), ""),
+     NULL,
+     0,
+     0,
+     "cluster is not paused\n",
+     "cluster is still held: hold odd",
+     NULL},
+    /* hold */
+    {&cmd_hold_info,
+     {"n-a", "--reason=kernel oops"},
+     "",
+     NULL,
+     0,
+     0,
+     "nodeclaim/a held\n",
+     "Take it back:  kubectl karp unhold nodeclaim/a\n",
+     MADE BODY("nodeclaim-a", "\"target\":{\"kind\":\"NodeClaim\",\"name\":\"a\"},\"scope\":"
+                              "\"Disruption\",\"reason\":\"kernel oops\",\"by\":\"alice\"")},
+    {&cmd_hold_info,
+     {"nodepool/p", "nodeclaim/c"},
+     "",
+     NULL,
+     0,
+     0,
+     "nodepool/p held\nnodeclaim/c held\n",
+     "",
+     "{\"name\":\"nodepool-p\"},\"spec\":{\"target\":{\"kind\":\"NodePool\",\"name\":\"p\"},"},
+    {&cmd_hold_info,
+     {"nodepool", "p", "q"},
+     "",
+     NULL,
+     0,
+     0,
+     "nodepool/p held\nnodepool/q held\n",
+     "",
+     MADE},
+    {&cmd_hold_info, {"bare"}, "", NULL, -1, 0, "", "", NULL},
+    {&cmd_hold_info, {"nobody"}, "", NULL, -1, 0, "", "", NULL},
+    {&cmd_hold_info, {"nodepool/nobody"}, "", NULL, -1, 0, "", "", NULL},
+    {&cmd_hold_info, {"nodepool/"}, "", NULL, -1, 0, "", "", NULL},
+    {&cmd_hold_info, {"deploy/web"}, "", NULL, -1, 0, "", "", NULL},
+    {&cmd_hold_info, {NULL}, "", NULL, -1, 0, "", "", NULL},
+    /* unhold */
+    {&cmd_unhold_info, {"n-a"}, "", NULL, 0, 0, "nodeclaim/a is not held\n", "", NULL},
+    {&cmd_unhold_info,
+     {"n-a"},
+     HOLD("x", ON("Node", "n-a"), "") "," HOLD("nodepool-p", ON("NodePool", "p"), BOB),
+     NULL,
+     0,
+     0,
+     "nodeclaim/a no longer held\n",
+     "nodeclaim/a is still held: hold nodepool-p by bob",
+     GONE("x")},
+    {&cmd_unhold_info,
+     {"gone-node"},
+     HOLD("x", ON("Node", "gone-node"), ""),
+     NULL,
+     0,
+     0,
+     "node/gone-node no longer held\n",
+     "",
+     GONE("x")},
+    {&cmd_unhold_info,
+     {"nodepool/p"},
+     HOLD("cordon-p", ON("NodePool", "p"), ALL),
+     NULL,
+     0,
+     0,
+     "nodepool/p is not held\n",
+     "nodepool/p is still held: hold cordon-p",
+     NULL},
+    /* cordon */
+    {&cmd_cordon_info,
+     {"nodepool/p", "-y"},
+     "",
+     NULL,
+     0,
+     0,
+     "nodepool/p cordoned\n",
+     "uncordon nodepool/p\n",
+     MADE BODY("cordon-p", "\"target\":{\"kind\":\"NodePool\",\"name\":\"p\"},\"scope\":\"All\","
+                           "\"by\":\"alice\"")},
+    {&cmd_cordon_info, {"nodepool/p"}, "", "y\n", 0, 0, "cordoned\n", "Stop launches?", MADE},
+    {&cmd_cordon_info, {"nodepools/p"}, "", NULL, 0, 3, "", "refused", NULL},
+    {&cmd_cordon_info, {"n-a", "--for=1h"}, "", NULL, -1, 0, "", "", NULL},
+    {&cmd_cordon_info, {"nodepool/p", "n-a"}, "", NULL, -1, 0, "", "", NULL},
+    {&cmd_uncordon_info,
+     {"nodepool/p"},
+     HOLD("cordon-p", ON("NodePool", "p"), ALL) "," HOLD("nodepool-p", ON("NodePool", "p"), ""),
+     NULL,
+     0,
+     0,
+     "nodepool/p uncordoned\n",
+     "nodepool/p is still held: hold nodepool-p",
+     GONE("cordon-p")},
+    {&cmd_uncordon_info, {"nodepool/p"}, "", NULL, 0, 0, "nodepool/p is not cordoned\n", "", NULL},
+    /* no CRD */
+    {&cmd_pause_info, {NULL}, NULL, NULL, -1, 0, "", "", NULL},
+    {&cmd_resume_info, {NULL}, NULL, NULL, -1, 0, "", "", NULL},
+};
+
+struct ran {
+    struct cmdrun r;
+    int code;
+    char *log;
+};
+
+static void run(size_t i, const char *forbid, struct ran *ret)
+{
+    struct server *s = calloc(1, sizeof(*s));
+    char url[64];
+    holds = rows[i].there;
+    s->answer = answer_to;
+    s->forbid = forbid;
+    s->bodies = true;
+    server_start(s, url);
+    cmdrun_typing(rows[i].info, rows[i].args, url, rows[i].types, &ret->r, &ret->code);
+    server_stop(s);
+    ret->log = strdup(s->log);
+    free(s);
+}
+
+static void ran_done(struct ran *x)
+{
+    cmdrun_done(&x->r);
+    free(x->log);
+}
+
+static bool wrote(const struct ran *x)
+{
+    return str_contains(x->log, "POST /apis/karp.dev") || str_contains(x->log, "PATCH") ||
+           str_contains(x->log, "DELETE");
+}
+
+START_TEST(writes)
+{
+    struct ran x;
+    run((size_t)_i, NULL, &x);
+    ck_assert_msg(x.r.rc == rows[_i].rc, "%s", x.r.err.msg);
+    ck_assert_int_eq(x.code, rows[_i].code);
+    ck_assert_msg(str_contains(x.r.out, rows[_i].out), "%s", x.r.out);
+    ck_assert_msg(str_contains(x.r.said, rows[_i].said), "%s", x.r.said);
+    ck_assert_msg(rows[_i].sends ? str_contains(x.log, rows[_i].sends) : !wrote(&x), "%s", x.log);
+    ran_done(&x);
+}
+END_TEST
+
+/* A server without SelfSubjectReview: nobody stands there, and what is somebody's is another's. */
+START_TEST(nobody_known)
+{
+    struct ran x;
+    anonymous = true;
+    run(0, NULL, &x);
+    ck_assert_int_eq(x.r.rc, 0);
+    ck_assert_msg(str_contains(x.log, BODY("pause", "\"target\":{\"kind\":\"Cluster\"},\"scope\":"
+                                                    "\"Disruption\"")),
+                  "%s", x.log);
+    ran_done(&x);
+    anonymous = false;
+}
+END_TEST
+
+/* Another controller's, nobody's, and one's own. */
+static const struct {
+    const char *holder;
+    int code;
+    const char *said;
+} leads[] = {
+    {"ip-10-0-0-1_karpenter", 3, "refused: ip-10-0-0-1_karpenter is in charge"},
+    {"karp-agent-x-1", 0, ""},
+    {"", 0, "no agent is in charge"},
+};
+
+START_TEST(who_leads)
+{
+    char now[TIMEFMT_TEXT];
+    struct ran x;
+    snprintf(leases, sizeof(leases),
+             LIST("Lease", "coordination.k8s.io/v1",
+                  "{\"metadata\": {\"name\": \"karpenter-leader-election\", \"namespace\": "
+                  "\"kube-system\"}, \"spec\": {\"holderIdentity\": \"%s\", \"renewTime\": "
+                  "\"%s\", \"leaseDurationSeconds\": 15}}"),
+             leads[_i].holder, timefmt_rfc3339_micro(clock_wall(&clock_real), now));
+    run(0, NULL, &x);
+    ck_assert_int_eq(x.code, leads[_i].code);
+    ck_assert_msg(str_contains(x.r.said, leads[_i].said), "%s", x.r.said);
+    ck_assert(wrote(&x) == (leads[_i].code == 0));
+    ran_done(&x);
+}
+END_TEST
+
+START_TEST(forbidden)
+{
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct ran x;
+        if (!rows[i].sends) {
+            continue;
+        }
+        run(i, "/apis/karp.dev", &x);
+        ck_assert_int_eq(x.r.rc, -1);
+        ck_assert_msg(str_contains(x.r.err.msg, "somebody may not"), "%s", x.r.err.msg);
+        ck_assert_str_eq(x.r.out, "");
+        ran_done(&x);
+    }
+}
+END_TEST
+
+UNIT_MAIN("hold_cmd", UNIT_CASES(writes, rows), UNIT_TEST(nobody_known),
+          UNIT_CASES(who_leads, leads), UNIT_TEST(forbidden))
