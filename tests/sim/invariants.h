@@ -39,8 +39,8 @@
  *   attention and no pool that its launches do not register
  * - Growth: an agent has more than INVARIANT_OPEN_MAX requests and watches open, or the account
  *   more than INVARIANT_TEMPLATES_MAX launch templates
- * - Rate: in some second agents asked more of the API server than --kube-client-burst and one second
- *   of --kube-client-qps (but for INVARIANT_LEASE_CALLS, which go past that)
+ * - Rate: in some second agents asked more of the API server than --kube-client-burst and one
+ * second of --kube-client-qps (but for INVARIANT_LEASE_CALLS, which go past that)
  * - Turn: a turn of an agent, or what it does on hearing one answer, takes more processor time than
  *   run_options.turn_limit_ns; only where that is set, since no two machines are alike
  *

@@ -49,8 +49,8 @@ struct scenario {
     int64_t start_wall_ns;
     const char *region;
     json_t *default_spreads; /* of the scheduler, borrowed from docs; NULL: the built-in ones */
-    const json_t *ec2; /* NULL if absent */
-    int64_t ready_ns;  /* registered to Ready */
+    const json_t *ec2;       /* NULL if absent */
+    int64_t ready_ns;        /* registered to Ready */
     int replicas;
     const char *flags[SCENARIO_FLAGS_MAX + 1];
     struct scenario_step *steps;
