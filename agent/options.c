@@ -102,10 +102,11 @@ static int parse_placement(struct agent_options *o, const char *value, struct er
 {
     static const char *const words[] = {"Compatible", "Cheapest", NULL};
     int i;
-    if (word_of(words, value, &i, reterr) < 0) {
+    o->placement = PLACEMENT_BASELINE;
+    if (*value && word_of(words, value, &i, reterr) < 0) {
         return -1;
     }
-    (void)sched_parse_placement(words[i], &o->placement);
+    (void)sched_parse_placement(value, &o->placement);
     return 0;
 }
 
@@ -263,9 +264,9 @@ static const struct option options[] = {
     {"max-share", NULL, OPT_SPECIAL, 0, "", 0, 0,
      "no node gets more than this share of one workload's replicas, as 25% (empty: any)",
      parse_max_share},
-    {"placement", NULL, OPT_SPECIAL, 0, "Compatible", 0, 0,
-     "how pending pods are packed where the pool does not say: Compatible (as cheap as can be "
-     "without more nodes than Karpenter), or Cheapest (also with more, where each is worth it)",
+    {"placement", NULL, OPT_SPECIAL, 0, "", 0, 0,
+     "how new nodes are made cheaper where the pool does not say: Compatible (with no more nodes "
+     "than Karpenter), Cheapest (also with more, where each is worth it); empty: they are not",
      parse_placement},
     {"expiration", NULL, OPT_SPECIAL, 0, "Forceful", 0, 0,
      "what expireAfter does where the pool does not say: Forceful, or Budgeted (replacement first, "

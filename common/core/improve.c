@@ -284,8 +284,9 @@ static void loaded(struct improve *m)
 
 static bool left_alone(const struct sched_open *c)
 {
-    bool alone = c->reservation != SCHED_NO_CLAIM || c->n_ports > 0 || c->requests.n_ext > 0 ||
-                 c->volumes.n > 0 || c->volumes.n_shared > 0 || c->n_pods == 0;
+    bool alone = c->pool->placement == PLACEMENT_BASELINE || c->reservation != SCHED_NO_CLAIM ||
+                 c->n_ports > 0 || c->requests.n_ext > 0 || c->volumes.n > 0 ||
+                 c->volumes.n_shared > 0 || c->n_pods == 0;
     for (uint32_t i = 0; i < c->reqs.n; i++) {
         alone = alone || c->reqs.v[i].min_values > 0;
     }

@@ -94,15 +94,14 @@ const char *sched_placement_name(enum placement p)
     return names[p];
 }
 
-/* What the pool says; nonsense is Compatible, which opens no more nodes than it might anyway. */
+/* What the pool says; where that is nonsense it at least opens no more nodes for it. */
 static enum placement placement_of(const struct sched *s, const struct nodepool *np)
 {
-    enum placement ret = PLACEMENT_COMPATIBLE;
+    enum placement ret = s->opt.placement;
     const char *text = kvs_get(&np->m.annotations, ANN_PLACEMENT);
-    if (text == NULL || s->opt.placement == PLACEMENT_BASELINE) {
-        return s->opt.placement;
+    if (text != NULL && !sched_parse_placement(text, &ret) && ret == PLACEMENT_CHEAPEST) {
+        ret = PLACEMENT_COMPATIBLE;
     }
-    (void)sched_parse_placement(text, &ret);
     return ret;
 }
 
@@ -652,14 +651,23 @@ static uint64_t refuse(struct sched *s)
     return 0;
 }
 
+/* One claim by itself can only become two. */
+static bool improvable(const struct sched *s)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < s->n_pools && !s->result.truncated; i++) {
+        enum placement p = s->pools[i].placement;
+        any = any || (p == PLACEMENT_CHEAPEST && s->n_claims > 0) ||
+              (p == PLACEMENT_COMPATIBLE && s->n_claims > 1);
+    }
+    return any;
+}
+
 static uint64_t improve(struct sched *s)
 {
     bool done = true;
     uint64_t units = 0;
-    bool wanted = s->opt.placement != PLACEMENT_BASELINE && !s->result.truncated;
-    wanted = wanted && (s->n_claims > 1 ||
-                        (s->n_claims == 1 && s->claims[0]->pool->placement == PLACEMENT_CHEAPEST));
-    if (wanted && s->improve == NULL) {
+    if (improvable(s) && s->improve == NULL) {
         s->improve = improve_begin(s);
     }
     if (s->improve != NULL) {

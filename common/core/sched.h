@@ -36,8 +36,8 @@ enum preference_policy { PREFERENCE_RESPECT, PREFERENCE_IGNORE, PREFERENCE_REASO
 enum min_values_policy { MIN_VALUES_STRICT, MIN_VALUES_BEST_EFFORT };
 
 /* Baseline: the compatible placement as it is; the others: then made cheaper (improve.h), with no
- * more new nodes, or with more where they are worth it. A pool may say which of the two; it is not
- * asked with Baseline. */
+ * more new nodes, or with more where they are worth it. The option is for pools that do not say
+ * which of the two (karp.dev/placement). */
 enum placement { PLACEMENT_BASELINE, PLACEMENT_COMPATIBLE, PLACEMENT_CHEAPEST };
 
 struct sched_options {

@@ -240,7 +240,8 @@ static const struct {
     bool limits, owned, spot;
     uint32_t claims;
 } splits[] = {
-    {PLACEMENT_BASELINE, "Cheapest", false, false, false, 1},
+    {PLACEMENT_BASELINE, NULL, false, false, false, 1},
+    {PLACEMENT_BASELINE, "Cheapest", false, false, false, 2},
     {PLACEMENT_COMPATIBLE, NULL, false, false, false, 1},
     {PLACEMENT_CHEAPEST, NULL, false, false, false, 2},
     {PLACEMENT_CHEAPEST, "Compatible", false, false, false, 1},

@@ -128,7 +128,7 @@ START_TEST(defaults)
     ck_assert_int_eq(o.batch_max_ns, 10 * NS_PER_S);
     ck_assert_int_eq(o.registration_timeout_ns, 15 * NS_PER_MIN);
     ck_assert_int_eq(o.max_launches_per_min, 60);
-    ck_assert_int_eq(o.placement, PLACEMENT_COMPATIBLE);
+    ck_assert_int_eq(o.placement, PLACEMENT_BASELINE);
     ck_assert(!o.expiration_budgeted && !o.rebalance_replace);
     ck_assert_int_eq(o.expiration_max_delay_ns, 72 * NS_PER_H);
     ck_assert(o.approval == 0 && o.min_saving.permyriad == 0 && o.min_saving.pusd_h == 0);
