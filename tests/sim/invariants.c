@@ -6,6 +6,7 @@
 #include "common/base/quantity.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
+#include "disruptlook.h"
 #include "guest.h"
 #include "held.h"
 #include "historylook.h"
@@ -223,6 +224,12 @@ static void check_replaced(struct sim_watchdog *w, const json_t *claim)
                  (long long)of);
         violation(w, "Replacement", jsonx_str_or(claim, "metadata.name", ""), text);
     }
+    int64_t in, out;
+    if (*id && marked_as(claim, "Underutilized") &&
+        disruptlook_dearer(api_of(w), w->run->ec2, id, &in, &out)) {
+        snprintf(text, sizeof(text), "%lld pUSD/h come for %lld", (long long)in, (long long)out);
+        violation(w, "Dearer", jsonx_str_or(claim, "metadata.name", ""), text);
+    }
 }
 
 /* Watches heal within that time. */
@@ -272,6 +279,9 @@ static void check_removal(struct sim_watchdog *w, const struct sim_change *chang
     }
     check_budget(w, claim);
     check_replaced(w, claim);
+    if (disruptlook_unapproved(api_of(w), claim, jsonx_str_or(mark_of(claim), "reason", ""))) {
+        violation(w, "Approval", jsonx_str_or(claim, "metadata.name", ""), "nobody decided on it");
+    }
     check_held(w, change, true);
 }
 
@@ -629,6 +639,17 @@ static void check_starved(struct sim_watchdog *w)
     }
 }
 
+static void check_rate(struct sim_watchdog *w)
+{
+    uint64_t most = 0;
+    for (int i = 0; i < w->run->n_guests; i++) {
+        most += guest_rate(w->run->guests[i]) + INVARIANT_LEASE_CALLS;
+    }
+    if (w->run->n_guests > 0 && w->run->most_a_second > most) {
+        violation(w, "Rate", "the API server", "is asked more often than flags allow");
+    }
+}
+
 static void check_growth(struct sim_watchdog *w)
 {
     for (int i = 0; i < w->run->n_guests; i++) {
@@ -656,6 +677,7 @@ void watchdog_look(struct sim_watchdog *w)
         check_taints(w);
         check_notices(w);
         check_growth(w);
+        check_rate(w);
     }
     if (now - w->starved_ns >= INVARIANT_STARVED_EVERY_NS) {
         w->starved_ns = now;

@@ -6,6 +6,9 @@
  *   DaemonSet's nor static nor on its way out
  * - Replacement: it deletes a claim whose mark names a command, and not all replacements of that
  *   command are initialized
+ * - Dearer: it deletes a claim as underutilized, and what came for the command costs more than all
+ *   that leaves by it (at prices that have stood for DISRUPTLOOK_PRICES_NS)
+ * - Approval: it deletes a claim for a reason for which its pool asks for a decision, without one
  * - DoNotDisrupt: it deletes a claim by its own decision although the Node, the claim or a pod says
  *   do-not-disrupt; or it evicts such a pod from a node that leaves by its own decision (but for
  *   drift under a terminationGracePeriod)
@@ -36,6 +39,8 @@
  *   attention and no pool that its launches do not register
  * - Growth: an agent has more than INVARIANT_OPEN_MAX requests and watches open, or the account
  *   more than INVARIANT_TEMPLATES_MAX launch templates
+ * - Rate: in some second agents asked more of the API server than --kube-client-burst and one second
+ *   of --kube-client-qps (but for INVARIANT_LEASE_CALLS, which go past that)
  * - Turn: a turn of an agent, or what it does on hearing one answer, takes more processor time than
  *   run_options.turn_limit_ns; only where that is set, since no two machines are alike
  *
@@ -65,6 +70,7 @@
 #define INVARIANT_AGES_NS (INT64_C(5) * NS_PER_S)
 #define INVARIANT_OPEN_MAX 2000
 #define INVARIANT_TEMPLATES_MAX 500
+#define INVARIANT_LEASE_CALLS 20
 
 struct sim_run;
 struct sim_watchdog;
