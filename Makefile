@@ -204,6 +204,12 @@ bench: bench-core bench-e2e
 bench-core: karp-bench
 	@tests/bench/core.sh
 
+## bench-drain  500 nodes with 5,000 pods drained at once, in the simulator
+.PHONY: bench-drain
+bench-drain:
+	@$(MAKE) --no-print-directory -j$(JOBS) build/karp-sim
+	@tests/bench/drain.sh
+
 ## karp-bench   build/karp-bench, which times the decision core by itself on files (--help)
 .PHONY: karp-bench
 karp-bench: $(BUILD)/karp-bench

@@ -36,6 +36,7 @@
 #include "agent/work/gauges.h"
 #include "agent/work/marker.h"
 #include "agent/work/metrics.h"
+#include "agent/work/throttle.h"
 #include "agent/work/walltime.h"
 #include "common/aws/client.h"
 #include "common/base/alloc.h"
@@ -138,7 +139,9 @@ struct agent *agent_new(const struct agent_options *o, const struct agent_ports 
     (void)decoder_budget_timezone(rt->decoder, o->budget_timezone, NULL); /* else pools say so */
     rt->metrics = metrics_new();
     rt->gate = gate_new(rt, ports->kube, ports->aws);
-    rt->kube = gate_kube(rt->gate);
+    const struct kube_port fenced = gate_kube(rt->gate);
+    rt->throttle = throttle_new(rt, &fenced);
+    rt->kube = throttle_kube(rt->throttle);
     rt->client = (struct kube_client){.port = &rt->kube, .field_manager = "karp-agent"};
     rt->aws = gate_aws(rt->gate);
     rt->awsc = aws_client_new(&rt->aws, &rt->timers, rt->clock, a->entropy);
@@ -212,6 +215,7 @@ void agent_free(struct agent *a)
     store_free(rt->store);
     marker_free(rt->marker);
     aws_client_free(rt->awsc);
+    throttle_free(rt->throttle);
     gate_free(rt->gate);
     metrics_free(rt->metrics);
     decoder_free(rt->decoder);

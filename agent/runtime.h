@@ -29,6 +29,7 @@ struct marker;
 struct metrics;
 struct reghealth;
 struct store;
+struct throttle;
 struct walltime;
 
 struct runtime {
@@ -42,7 +43,8 @@ struct runtime {
     struct decoder *decoder;
     struct metrics *metrics;
     struct gate *gate;
-    struct kube_port kube;     /* fenced */
+    struct throttle *throttle;
+    struct kube_port kube;     /* at most so many a second, and fenced */
     struct kube_client client; /* above rt->kube, field manager karp-agent */
     struct aws_port aws;       /* fenced */
     struct aws_client *awsc;   /* retries above rt->aws */

@@ -243,6 +243,7 @@ void consolidate_screen(const struct consolidate_view *v, bool wide, struct buf 
     consolidate_put_moves(&x, out);
     consolidate_put_budgets(&x, out);
     consolidate_put_staying(&x, out);
+    consolidate_put_same(&x, out);
     report_put_warnings(v->s, out);
     if (v->s->money) {
         screen_prices(x.term, x.a, v->s->prices, out);

@@ -16,6 +16,7 @@
 #include "common/base/timefmt.h"
 #include "common/kube/events.h"
 #include "drain.h"
+#include "notice.h"
 #include "pace.h"
 #include "termination.h"
 #include "volumes.h"
@@ -310,11 +311,19 @@ static bool managed(const struct runtime *rt, const struct node *n, const struct
     return nc ? store_ours(&nc->class_ref) : *node_label(rt, n, L_EC2NODECLASS) != '\0';
 }
 
+/* EC2 has said that the instance ends, so what its Node says of itself may be old. */
+static bool told_to_end(const struct nodeclaim *nc)
+{
+    const struct condition *c = nc ? condition_find(&nc->conditions, "DisruptionReason") : NULL;
+    return c && c->status == STATUS_TRUE &&
+           str_eq(c->reason, notice_names(NOTICE_TERMINATED)->mark);
+}
+
 /* The instance is gone though nobody asked for it: there is nobody to drain. */
 static bool lost(const struct node_look *k)
 {
     const char *id = cloud_instance_id(k->n->provider_id);
-    return id && k->n->ready != STATUS_TRUE &&
+    return id && (k->n->ready != STATUS_TRUE || told_to_end(k->nc)) &&
            reaper_look(k->t->e->reaper, id, termination_launched_ns(k->nc), k->t->q, k->n->m.name);
 }
 

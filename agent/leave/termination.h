@@ -10,7 +10,8 @@
  *   finalizer   removed
  * A Node (node_termination.c), if it is ours:
  *   claim       is deleted too
- *   gone        not Ready and its instance proven gone: finalizer removed at once
+ *   gone        its instance proven gone, and it is not Ready or EC2 told of the end: finalizer
+ *               removed at once (a machine of the same address may want the Node's name)
  *   taint       karpenter.sh/disrupted:NoSchedule and the load balancers' exclusion label
  *   turn        those whose NodePool was deleted wait for it (pace.h)
  *   drain       drain.h; then at least 5 s must have passed since the taint was first seen, within

@@ -340,3 +340,8 @@ double guest_metric(struct sim_guest *g, const char *name, const char *const *pa
     }
     return sum;
 }
+
+uint64_t guest_rate(const struct sim_guest *g)
+{
+    return (uint64_t)g->opt.kube_qps + (uint64_t)g->opt.kube_burst;
+}

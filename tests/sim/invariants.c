@@ -631,11 +631,22 @@ static void check_starved(struct sim_watchdog *w)
         bool waits = starved_waits(pod) && looked < INVARIANT_STARVED_PODS;
         looked += waits;
         bool bad = too_old(w, "Waits", uid, waits, half_ns) && may_launch(w) && !pool_fails(w) &&
-                   starved_could_run(w->run, pod);
+                   !held_launches(w->held) && starved_could_run(w->run, pod);
         if (too_old(w, "Starved", uid, bad, half_ns) && !attention(w, NULL)) {
             violation(w, "Starved", jsonx_str_or(pod, "metadata.name", ""),
                       "waits although a new node would take it");
         }
+    }
+}
+
+static void check_rate(struct sim_watchdog *w)
+{
+    uint64_t most = 0;
+    for (int i = 0; i < w->run->n_guests; i++) {
+        most += guest_rate(w->run->guests[i]) + INVARIANT_LEASE_CALLS;
+    }
+    if (w->run->n_guests > 0 && w->run->most_a_second > most) {
+        violation(w, "Rate", "the API server", "is asked more often than flags allow");
     }
 }
 
@@ -666,6 +677,7 @@ void watchdog_look(struct sim_watchdog *w)
         check_taints(w);
         check_notices(w);
         check_growth(w);
+        check_rate(w);
     }
     if (now - w->starved_ns >= INVARIANT_STARVED_EVERY_NS) {
         w->starved_ns = now;

@@ -35,10 +35,12 @@
  *   INVARIANT_NOTICE_NS the claim or its Node is not being deleted, or the Node not tainted: the
  *   drain has not begun
  * - Starved: a pod has waited for INVARIANT_STARVED_NS, a new node would plainly take it
- *   (starved.h) all the while, no agent says that something needs attention and no pool that its
- *   launches do not register
+ *   (starved.h) all the while, no Hold stops launches, no agent says that something needs
+ *   attention and no pool that its launches do not register
  * - Growth: an agent has more than INVARIANT_OPEN_MAX requests and watches open, or the account
  *   more than INVARIANT_TEMPLATES_MAX launch templates
+ * - Rate: in some second agents asked more of the API server than --kube-client-burst and one second
+ *   of --kube-client-qps (but for INVARIANT_LEASE_CALLS, which go past that)
  * - Turn: a turn of an agent, or what it does on hearing one answer, takes more processor time than
  *   run_options.turn_limit_ns; only where that is set, since no two machines are alike
  *
@@ -68,6 +70,7 @@
 #define INVARIANT_AGES_NS (INT64_C(5) * NS_PER_S)
 #define INVARIANT_OPEN_MAX 2000
 #define INVARIANT_TEMPLATES_MAX 500
+#define INVARIANT_LEASE_CALLS 20
 
 struct sim_run;
 struct sim_watchdog;

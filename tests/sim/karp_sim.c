@@ -23,6 +23,7 @@
 #include "run.h"
 
 #include <malloc.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define FILES_MAX 1000
@@ -170,7 +171,13 @@ static void print_summary(const struct sim_run *r, const json_t *report)
         json_real_value(json_object_get(report, "virtualSeconds")),
         (long long)jsonx_int(report, "wallMilliseconds", 0));
     if (r->opt.turn_limit_ns) {
-        printf("  longest turn %.1f ms\n", (double)r->longest_turn_ns / (double)NS_PER_MS);
+        struct rusage used;
+        getrusage(RUSAGE_SELF, &used);
+        printf("  agents %lld ms of CPU, longest turn %.1f ms, at most %lld API calls a second; "
+               "with the world %ld MiB\n",
+               (long long)(r->agents_cpu_ns / NS_PER_MS),
+               (double)r->longest_turn_ns / (double)NS_PER_MS,
+               (long long)jsonx_int(s, "kubeCallsPerSecondMost", 0), used.ru_maxrss / 1024);
     }
     printf("%s  %s (seed %llu)\n", sim_run_passed(r) ? "PASSED" : "FAILED", r->scenario->name,
            (unsigned long long)r->opt.seed);

@@ -352,6 +352,7 @@ static bool step(struct sim_run *r, int64_t limit_ns)
     if (r->agent_ran) {
         watchdog_turn(r->watchdog, spent_ns);
         r->longest_turn_ns = spent_ns > r->longest_turn_ns ? spent_ns : r->longest_turn_ns;
+        r->agents_cpu_ns += spent_ns;
     }
     return stepped;
 }
@@ -464,14 +465,17 @@ json_t *sim_run_report(const struct sim_run *r, int64_t wall_ms)
         writes += sim_api_writes(r->world->api, guest_name(r->guests[i]));
     }
     json_t *summary = json_pack(
-        "{s:I, s:I, s:I, s:f, s:f, s:f, s:I, s:I}", "nodesLaunched", (json_int_t)r->nodes_launched,
-        "nodesRemoved", (json_int_t)r->nodes_removed, "evictions", (json_int_t)r->evictions,
-        "dollars", r->dollars, "podsPendingSecondsP50", tally_pending_s(r, 0.5),
-        "podsPendingSecondsP99", tally_pending_s(r, 0.99), "ec2Calls",
-        (json_int_t)simec2_calls(r->ec2, "ec2", NULL), "kubeWrites", (json_int_t)writes);
+        "{s:I, s:I, s:I, s:f, s:f, s:f, s:I, s:I, s:I}", "nodesLaunched",
+        (json_int_t)r->nodes_launched, "nodesRemoved", (json_int_t)r->nodes_removed, "evictions",
+        (json_int_t)r->evictions, "dollars", r->dollars, "podsPendingSecondsP50",
+        tally_pending_s(r, 0.5), "podsPendingSecondsP99", tally_pending_s(r, 0.99), "ec2Calls",
+        (json_int_t)simec2_calls(r->ec2, "ec2", NULL), "kubeWrites", (json_int_t)writes,
+        "kubeCallsPerSecondMost", (json_int_t)r->most_a_second);
     if (r->opt.turn_limit_ns) {
         json_object_set_new(summary, "longestTurnMilliseconds",
                             json_real((double)r->longest_turn_ns / (double)NS_PER_MS));
+        json_object_set_new(summary, "agentsCpuMilliseconds",
+                            json_integer(r->agents_cpu_ns / NS_PER_MS));
     }
     return json_pack("{s:s, s:I, s:b, s:f, s:I, s:o, s:o, s:o, s:o}", "name", r->scenario->name,
                      "seed", (json_int_t)r->opt.seed, "passed", sim_run_passed(r), "virtualSeconds",

@@ -64,6 +64,8 @@ struct sim_run {
     size_t n_pending, cap_pending;
     int64_t pods, pods_running;
     uint64_t nodes_launched, nodes_removed, evictions;
+    int64_t second;                       /* of virtual time that is being counted */
+    uint64_t second_calls, most_a_second; /* what agents ask of the API server, but watches */
     double dollars;
     int64_t cost_since_ns, cost_pusd_h;
     /* borrowed by world and cloud for the run */
@@ -72,7 +74,7 @@ struct sim_run {
     struct sim_api_hooks api_hooks;
     /* of the present event, when turns are measured */
     bool agent_ran;
-    int64_t step_cpu_ns, longest_turn_ns;
+    int64_t step_cpu_ns, longest_turn_ns, agents_cpu_ns;
     /* what the last look saw */
     int64_t seen_version, seen_at_ns;
     uint64_t seen_calls;

@@ -131,8 +131,20 @@ void tally_change(void *ctx, const struct sim_change *c)
     }
 }
 
+static void tally_rate(struct sim_run *r, const struct sim_call *c)
+{
+    int64_t second = vclock_now(&r->world->clock) / NS_PER_S;
+    if (str_eq(c->verb, "watch") || !str_starts(c->who, "karp-agent-")) {
+        return;
+    }
+    r->second_calls = second == r->second ? r->second_calls + 1 : 1;
+    r->second = second;
+    r->most_a_second = r->second_calls > r->most_a_second ? r->second_calls : r->most_a_second;
+}
+
 void tally_served(struct sim_run *r, const struct sim_call *c)
 {
+    tally_rate(r, c);
     if (!r->removing) {
         return;
     }

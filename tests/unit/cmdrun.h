@@ -104,10 +104,10 @@ static inline json_t *cmdrun_json(const struct cmd_info *info, const char *const
     return ret;
 }
 
-/* A file of its own with this text; to be unlinked. */
+/* A file of its own with this text. */
 static inline void cmdrun_file(char path[64], const char *text)
 {
-    snprintf(path, 64, "/tmp/karp-unit-XXXXXX");
+    unit_path(path, 64, "file");
     int fd = mkstemp(path);
     ck_assert_int_ge(fd, 0);
     ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));

@@ -151,6 +151,20 @@ static void on_boot(void *arg)
 
 /* ---- launch --------------------------------------------------------------------------------- */
 
+/* Where a subnet has one free address, it is that of the last one that went. */
+static const struct simec2_inst *heir_of(struct simec2 *e, uint32_t zone)
+{
+    for (size_t i = e->reuse > 0 ? e->n_insts : 0; i-- > 0;) {
+        const struct simec2_inst *x = e->insts[i];
+        bool down = x->pub.state == SIMEC2_SHUTTING_DOWN || x->pub.state == SIMEC2_TERMINATED;
+        if (x->zone_no == zone && down) {
+            e->reuse--;
+            return x;
+        }
+    }
+    return NULL;
+}
+
 /* The next address of the zone that no remembered instance has. */
 static void take_address(struct simec2_inst *x)
 {
@@ -158,6 +172,14 @@ static void take_address(struct simec2_inst *x)
     struct simec2_subnet *s = &e->subnets[x->zone_no];
     char node[48], text[96];
     uint32_t host;
+    const struct simec2_inst *old = heir_of(e, x->zone_no);
+    if (old) {
+        s->free_ips--;
+        x->pub.node_name = arena_strdup(&x->mem, old->pub.node_name);
+        x->pub.private_ip = arena_strdup(&x->mem, old->pub.private_ip);
+        x->pub.private_dns = arena_strdup(&x->mem, old->pub.private_dns);
+        return;
+    }
     do {
         host = s->next_host++ % 65536;
         snprintf(node, sizeof(node), "ip-10-%u-%u-%u", x->zone_no, host / 256, host % 256);
@@ -257,7 +279,9 @@ static void on_forget(void *arg)
     e->n_insts--;
     memmove(e->insts + i, e->insts + i + 1, (e->n_insts - i) * sizeof(struct simec2_inst *));
     map_del(e->by_id, x->pub.id);
-    map_del(e->by_node, x->pub.node_name);
+    if (map_get(e->by_node, x->pub.node_name) == x) {
+        map_del(e->by_node, x->pub.node_name);
+    }
     simec2_inst_free(x);
 }
 

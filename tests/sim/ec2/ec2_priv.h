@@ -393,6 +393,7 @@ struct simec2 {
     size_t n_pgroups, cap_pgroups;
     int64_t quota[2]; /* vCPUs: on-demand, spot; 0 = no limit */
     int64_t no_boot;  /* instances still to lose */
+    int64_t reuse;    /* launches that still get the address of one that goes */
     int64_t hide_ns;  /* describes miss what is younger */
 
     struct simec2_inst **insts; /* launch order */

@@ -239,6 +239,18 @@ static int no_boot(struct simec2 *e, const json_t *v, bool act, struct err *rete
     return 0;
 }
 
+static int reuse_address(struct simec2 *e, const json_t *v, bool act, struct err *reterr)
+{
+    int64_t times;
+    if (only(v, "reuseAddress", "times", reterr) < 0 || count(v, "times", 1, &times, reterr) < 0) {
+        return -1;
+    }
+    if (act) {
+        e->reuse = times;
+    }
+    return 0;
+}
+
 static int hide(struct simec2 *e, const json_t *v, bool act, struct err *reterr)
 {
     int64_t for_ns;
@@ -640,6 +652,7 @@ static const struct step steps[] = {
     {"fail", fail},
     {"cut", cut},
     {"noBoot", no_boot},
+    {"reuseAddress", reuse_address},
     {"hide", hide},
     {"prices", prices},
     {"pricesTimes", prices_times},
