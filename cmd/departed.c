@@ -99,11 +99,23 @@ static void copy(json_t *dst, const json_t *src, const char *key)
 
 json_t *departed_json(const struct departed *d)
 {
-    static const char *const keys[] = {
-        "time",         "node",    "nodeClaim",    "nodePool",
-        "instanceType", "zone",    "capacityType", "reason",
-        "actor",        "message", "orderedAt",    "command",
-        "replacedBy",   "request", "pricePerHour", "replacementPricePerHour"};
+    static const char *const keys[] = {"time",
+                                       "node",
+                                       "nodeClaim",
+                                       "nodePool",
+                                       "instanceType",
+                                       "zone",
+                                       "capacityType",
+                                       "reason",
+                                       "actor",
+                                       "message",
+                                       "orderedAt",
+                                       "command",
+                                       "planDigest",
+                                       "replacedBy",
+                                       "request",
+                                       "pricePerHour",
+                                       "replacementPricePerHour"};
     json_t *o = json_object();
     for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
         copy(o, d->o, keys[i]);

@@ -4,6 +4,7 @@
 #include "agent/store/store.h"
 #include "common/base/alloc.h"
 #include "common/base/map.h"
+#include "common/base/str.h"
 #include "common/base/timefmt.h"
 
 #define SUSPECT "DriftSuspect"
@@ -13,7 +14,7 @@ struct row {
     int64_t pool_generation, class_generation;
     int64_t changed_ns; /* wall; 0 = not seen to change */
     uint32_t drifted, nodes;
-    bool counted;
+    bool counted;      /* since it was seen to change */
     unsigned failures; /* in a row */
     char *failed;      /* the node whose replacement failed last */
 };
@@ -68,20 +69,23 @@ static bool not_seen_yet(const struct meta *m, const struct conditions *have)
     return ready && ready->observed_generation && ready->observed_generation < m->generation;
 }
 
+/* At first sight what the conditions say tells whether it was changed while nobody looked. */
+static bool changed(int64_t *seen, const struct meta *m, const struct conditions *have)
+{
+    bool ret = *seen == 0 ? not_seen_yet(m, have) : *seen != m->generation;
+    *seen = m->generation;
+    return ret;
+}
+
 static void note_generations(struct driftguard *g, struct row *row, const struct nodepool *np)
 {
     const struct nodeclass *cls = store_class(g->rt->store, np->class_ref.name);
-    int64_t class_generation = cls ? cls->m.generation : 0;
-    bool first = row->pool_generation == 0;
-    bool changed = first ? not_seen_yet(&np->m, &np->conditions) ||
-                               (cls && not_seen_yet(&cls->m, &cls->conditions))
-                         : row->pool_generation != np->m.generation ||
-                               row->class_generation != class_generation;
-    row->pool_generation = np->m.generation;
-    row->class_generation = class_generation;
-    if (changed) {
+    bool any = changed(&row->pool_generation, &np->m, &np->conditions);
+    any |= cls && changed(&row->class_generation, &cls->m, &cls->conditions);
+    if (any) {
         row->changed_ns = clock_wall(g->rt->clock);
         row->failures = 0;
+        row->counted = false;
     }
 }
 
@@ -131,6 +135,12 @@ static bool changed_since(const struct row *row, int64_t since_ns)
     return row->changed_ns != 0 && row->changed_ns >= since_ns;
 }
 
+static void say_changed(struct cond_edit *e)
+{
+    cond_set(e, SUSPECT, STATUS_FALSE, "GenerationChanged",
+             "The NodePool or its EC2NodeClass was changed: its drifted nodes are replaced");
+}
+
 static void suspect(struct driftguard *g, const struct row *row, const struct nodepool *np,
                     struct cond_edit *e)
 {
@@ -141,8 +151,7 @@ static void suspect(struct driftguard *g, const struct row *row, const struct no
     } else if (have && have->status != STATUS_TRUE) {
         return; /* this mass has waited, or was asked for */
     } else if (changed_since(row, have ? have->transition_ns : e->now_ns - DRIFTGUARD_CHANGE_NS)) {
-        cond_set(e, SUSPECT, STATUS_FALSE, "GenerationChanged",
-                 "The NodePool or its EC2NodeClass was changed: its drifted nodes are replaced");
+        say_changed(e);
     } else if (have && e->now_ns - have->transition_ns >= DRIFTGUARD_WAIT_NS) {
         cond_set(e, SUSPECT, STATUS_FALSE, "Waited",
                  "Nobody objected: the drifted nodes are replaced");
@@ -181,6 +190,9 @@ static void halted(struct driftguard *g, struct row *row, const struct nodepool 
 void driftguard_conditions(struct driftguard *g, const struct nodepool *np, struct cond_edit *e)
 {
     struct row *row = map_get(g->pools, np->m.name);
+    if (row && !row->counted && changed_since(row, e->now_ns - DRIFTGUARD_CHANGE_NS)) {
+        say_changed(e); /* before the generation is written as seen: a process after us knows */
+    }
     if (!row || !row->counted) {
         return; /* what a process before us said goes on */
     }
@@ -191,12 +203,27 @@ void driftguard_conditions(struct driftguard *g, const struct nodepool *np, stru
 /* ---- life --------------------------------------------------------------------------------------
  */
 
-static void on_pool(void *arg, const char *key, const void *before, const void *now)
+/* Before anybody writes that the new generation was seen. */
+static void on_pool(void *arg, const char *key, const void *before UNUSED, const void *now)
 {
     struct driftguard *g = arg;
-    (void)before;
-    if (!now) {
+    struct row *row = now ? row_of(g, key) : NULL;
+    if (row) {
+        note_generations(g, row, now);
+    } else if (!now) {
         row_free(map_del(g->pools, key));
+    }
+}
+
+static void on_class(void *arg, const char *key, const void *before UNUSED, const void *now)
+{
+    struct driftguard *g = arg;
+    for (MAP_EACH(store_all(g->rt->store, STORE_POOL), e)) {
+        const struct nodepool *np = map_value(e);
+        struct row *row = now && str_eq(np->class_ref.name, key) ? row_of(g, np->m.name) : NULL;
+        if (row) {
+            note_generations(g, row, np);
+        }
     }
 }
 
@@ -212,6 +239,7 @@ struct driftguard *driftguard_new(struct runtime *rt)
     g->rt = rt;
     g->pools = map_new(STORE_MAX_OBJECTS);
     store_subscribe(rt->store, STORE_POOL, on_pool, g);
+    store_subscribe(rt->store, STORE_CLASS, on_class, g);
     return g;
 }
 

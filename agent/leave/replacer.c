@@ -411,7 +411,7 @@ static void on_claim(void *arg, const char *key, const void *before, const void 
     const struct nodeclaim *was = before, *is = now;
     (void)key;
     if (is && was && kvs_get(&is->m.annotations, ANN_REPLACE) &&
-               !kvs_get(&was->m.annotations, ANN_REPLACE)) {
+        !kvs_get(&was->m.annotations, ANN_REPLACE)) {
         look_soon(r);
     }
 }

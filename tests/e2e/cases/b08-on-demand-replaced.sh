@@ -14,7 +14,7 @@ expect 10 "running pods" 2 running
 plan=$LOG_DIR/plan.json
 kubectl karp consolidate --dry-run -o json >"$plan" 2>"$LOG_DIR/plan.err" || die "consolidate: $(head -n 1 "$LOG_DIR/plan.err")"
 ask() { python3 -c 'import json,sys; p=json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' "$plan" "$1"; }
-equal "action" replace "$(ask 'p["actions"][0]["kind"]')"
+equal "action" replace "$(ask 'p["actions"][0]["type"]')"
 digest=$(ask 'p["actions"][0]["planDigest"]')
 expect 30 "claims" 2 claims
 marked() { condition nodeclaim "$old" DisruptionReason message; }
