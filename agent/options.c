@@ -98,6 +98,17 @@ static int parse_rebalance(struct agent_options *o, const char *value, struct er
     return 0;
 }
 
+static int parse_placement(struct agent_options *o, const char *value, struct err *reterr)
+{
+    static const char *const words[] = {"Compatible", "Cheapest", NULL};
+    int i;
+    if (word_of(words, value, &i, reterr) < 0) {
+        return -1;
+    }
+    (void)sched_parse_placement(words[i], &o->placement);
+    return 0;
+}
+
 static int parse_max_share(struct agent_options *o, const char *value, struct err *reterr)
 {
     o->max_share_permyriad = 0;
@@ -252,6 +263,10 @@ static const struct option options[] = {
     {"max-share", NULL, OPT_SPECIAL, 0, "", 0, 0,
      "no node gets more than this share of one workload's replicas, as 25% (empty: any)",
      parse_max_share},
+    {"placement", NULL, OPT_SPECIAL, 0, "Compatible", 0, 0,
+     "how pending pods are packed where the pool does not say: Compatible (as cheap as can be "
+     "without more nodes than Karpenter), or Cheapest (also with more, where each is worth it)",
+     parse_placement},
     {"expiration", NULL, OPT_SPECIAL, 0, "Forceful", 0, 0,
      "what expireAfter does where the pool does not say: Forceful, or Budgeted (replacement first, "
      "within budgets)",

@@ -57,9 +57,10 @@ static json_t *options_json(const struct agent_options *o)
     static const char *const min_values[] = {"Strict", "BestEffort"};
     char life[TIMEFMT_TEXT];
     json_t *ret = json_pack(
-        "{s:s, s:s, s:s, s:s, s:i, s:i, s:s, s:s, s:b, s:i, s:s}", "mode", modes[o->mode],
-        "preferencePolicy", preferences[o->preference], "minValuesPolicy",
-        min_values[o->min_values], "budgetTimezone", o->budget_timezone,
+        "{s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:s, s:s, s:b, s:i, s:s}", "schedulerConfig",
+        o->scheduler_config ? o->scheduler_config : "", "mode", modes[o->mode], "placement",
+        sched_placement_name(o->placement), "preferencePolicy", preferences[o->preference],
+        "minValuesPolicy", min_values[o->min_values], "budgetTimezone", o->budget_timezone,
         "vmMemoryOverheadPermyriad", o->vm_overhead_permyriad, "reservedENIs", o->reserved_enis,
         "approval", o->approval_text, "minNodeLife", timefmt_duration(o->min_node_life_ns, life),
         "returnToWeight", o->return_to_weight, "spotMinTypes", o->spot_min_types, "featureGates",
@@ -124,12 +125,29 @@ static void add_stockouts(struct publish *p, json_t *o)
     arena_done(&mem);
 }
 
+static void add_reservations(struct publish *p, json_t *o)
+{
+    struct arena mem;
+    const struct cloud_reservation *v;
+    arena_init(&mem, 0, PUBLISH_ARENA_MAX);
+    uint32_t n = cloud_reservations(p->rt->cloud, &mem, &v);
+    json_t *left = n > 0 ? json_object() : NULL;
+    for (uint32_t i = 0; i < n; i++) {
+        json_object_set_new(left, v[i].id, json_integer(v[i].left));
+    }
+    if (left) {
+        json_object_set_new(o, "capacityReservations", left);
+    }
+    arena_done(&mem);
+}
+
 static json_t *content_json(struct publish *p)
 {
     json_t *o = json_pack("{s:i, s:s, s:o, s:s, s:o}", "schema", 1, "version", KARP_VERSION,
                           "options", options_json(p->rt->opt), "catalogHash", p->catalog_hash,
                           "attention", attention_json(p));
     add_stockouts(p, o);
+    add_reservations(p, o);
     return o;
 }
 

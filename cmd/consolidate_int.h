@@ -24,5 +24,7 @@ void consolidate_put_moves(const struct consolidate_screen *x, struct buf *out);
 void consolidate_put_budgets(const struct consolidate_screen *x, struct buf *out);
 /* Nodes that are not in the plan, by cause. */
 void consolidate_put_staying(const struct consolidate_screen *x, struct buf *out);
+/* Fewer nodes at the same price. */
+void consolidate_put_same(const struct consolidate_screen *x, struct buf *out);
 
 #endif

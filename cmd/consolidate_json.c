@@ -122,6 +122,12 @@ json_t *consolidate_report(const struct consolidate_view *v)
         disrupt_warnings(v->d, &v->d->plan->steps[i], warnings);
     }
     report_put(o, "preferencesGivenUp", preferences);
+    for (uint32_t i = 0; i < v->d->plan->n_same; i++) {
+        const struct same_price *same = &v->d->plan->same[i];
+        report_warn(warnings, "SamePriceFewerNodes",
+                    arena_printf(&v->s->a, "nodepool/%s", same->in[0].pool->np->m.name),
+                    disrupt_same(v->d, same));
+    }
     report_warnings(warnings, &v->s->a, v->s);
     report_put(o, "warnings", warnings);
     report_put(o, "budgets", budgets(v));

@@ -8,6 +8,7 @@
 
 #define TEXT_MAX_BYTES 8192u
 #define NODES_NAMED 3u /* of one cause */
+#define SAME_SHOWN 3u
 #define CODE_WIDTH 16u
 
 /* ---- budgets --------------------------------------------------------------------------------- */
@@ -234,6 +235,19 @@ static void put_all_staying(const struct consolidate_screen *x, struct buf *out)
         }
     }
     table_write(&t, x->term, true, true, out);
+}
+
+void consolidate_put_same(const struct consolidate_screen *x, struct buf *out)
+{
+    uint32_t shown = x->wide || x->p->n_same < SAME_SHOWN ? x->p->n_same : SAME_SHOWN;
+    for (uint32_t i = 0; i < shown; i++) {
+        buf_puts(out, i == 0 ? "\nHINT   " : "       ");
+        consolidate_wrap(x, CONSOLIDATE_INDENT, disrupt_same(x->v->d, &x->p->same[i]), out);
+    }
+    if (shown < x->p->n_same) {
+        buf_printf(out, "%*sand %u more" GAP "(-o wide lists them)\n", (int)CONSOLIDATE_INDENT, "",
+                   x->p->n_same - shown);
+    }
 }
 
 void consolidate_put_staying(const struct consolidate_screen *x, struct buf *out)

@@ -218,7 +218,7 @@ static void put_who(const struct consolidate_screen *x, struct buf *out)
             return;
         }
         buf_puts(out,
-                 "Who acts: karp-agent, which removes empty nodes by itself. To stop it:  kubectl "
+                 "Who acts: karp-agent, as far as nothing holds a step back. To stop it:  kubectl "
                  "karp pause\n");
         return;
     case CHARGE_NONE:
@@ -243,6 +243,7 @@ void consolidate_screen(const struct consolidate_view *v, bool wide, struct buf 
     consolidate_put_moves(&x, out);
     consolidate_put_budgets(&x, out);
     consolidate_put_staying(&x, out);
+    consolidate_put_same(&x, out);
     report_put_warnings(v->s, out);
     if (v->s->money) {
         screen_prices(x.term, x.a, v->s->prices, out);

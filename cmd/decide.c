@@ -10,6 +10,7 @@
 #include "usage.h"
 
 #define SCRATCH_MAX SIZE_MAX
+#define RESERVED_PART 10000000 /* of the on-demand price */
 
 struct decide_market {
     const struct nodeclass *cls; /* NULL: that of an absent class */
@@ -233,6 +234,33 @@ static void offer_all(const struct decider *d, struct decide_market *m, const st
     }
 }
 
+/* Capacity reservations that the class's status has. As the agent: a ten-millionth of the on-demand
+ * price; none is left of one that is about to end. */
+static void offer_reservations(const struct decider *d, struct decide_market *m,
+                               const struct ec2_class *ec)
+{
+    for (uint32_t i = 0; m->cls && i < m->cls->n_reservations; i++) {
+        const struct class_reservation *c = &m->cls->reservations[i];
+        int type = catalog_find_type(m->catalog, c->type);
+        int zone = catalog_find_zone(m->catalog, c->zone);
+        const struct ec2_fact *f = fact_of(d, sym_str(d->w->syms, c->type));
+        if (type < 0 || zone < 0 || !f || !ec2_compatible(f, ec) ||
+            offerings_no_image(m->offerings, (uint32_t)type)) {
+            continue;
+        }
+        int64_t price = prices_of(d->prices, sym_str(d->w->syms, c->type),
+                                  sym_str(d->w->syms, c->zone), CT_ON_DEMAND, NULL);
+        struct reservation r = {.id = c->id_sym,
+                                .kind = c->kind,
+                                .interruptible = c->interruptible,
+                                .type = (uint32_t)type,
+                                .zone = (uint32_t)zone,
+                                .count = c->expiring ? 0 : facts_reservation_left(d->w, c->id),
+                                .price_pusd_h = price > 0 ? price / RESERVED_PART : 0};
+        (void)offerings_add_reservation(m->offerings, &r);
+    }
+}
+
 /* What is sold out now, as far as the agent has told. */
 static void sell_out(const struct decider *d, struct offerings *o, const struct catalog *c)
 {
@@ -280,6 +308,7 @@ static int make_market(const struct decider *d, const struct nodeclass *cls,
         return -1;
     }
     offer_all(d, ret, &ec);
+    offer_reservations(d, ret, &ec);
     sell_out(d, ret->offerings, ret->catalog);
     return 0;
 }
@@ -403,13 +432,24 @@ static const char *told(const struct world *w, const char *option, const char *p
     return option ? option : jsonx_str(w->facts, path);
 }
 
+const char *decide_scheduler_config(const struct cmd *c, const struct world *w)
+{
+    return told(w, c->o->scheduler_config, "options.schedulerConfig");
+}
+
 int decide_options(const struct cmd *c, const struct world *w, struct arena *a,
                    struct sched_options *ret, struct err *reterr)
 {
     const struct cmd_opts *o = c->o;
     const char *preference = told(w, o->preference_policy, "options.preferencePolicy");
     const char *min_values = told(w, o->min_values_policy, "options.minValuesPolicy");
+    const char *placement = told(w, o->placement, "options.placement");
     sched_options_default(ret);
+    ret->placement = PLACEMENT_COMPATIBLE;
+    (void)sched_parse_placement(placement, &ret->placement);
+    if (str_eq(placement, DECIDE_BASELINE)) {
+        ret->placement = PLACEMENT_BASELINE;
+    }
     ret->max_units = DECIDE_MAX_UNITS;
     ret->record_reasons = true;
     if (str_eq(preference, "Ignore")) {
@@ -426,8 +466,13 @@ int decide_options(const struct cmd *c, const struct world *w, struct arena *a,
                        "to 100%%",
                        o->max_share);
     }
-    if (decode_scheduler_config(w->decoder, a, o->scheduler_config, &ret->default_spreads,
-                                &ret->n_default_spreads, reterr) != 0) {
+    struct err err = ERR_INIT;
+    if (decode_scheduler_config(w->decoder, a, decide_scheduler_config(c, w), &ret->default_spreads,
+                                &ret->n_default_spreads, &err) != 0 &&
+        o->scheduler_config) { /* a later agent's is left out */
+        if (reterr) {
+            *reterr = err;
+        }
         return err_wrap(reterr, "invalid argument for \"--scheduler-config\" flag");
     }
     return 0;

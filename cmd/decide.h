@@ -36,6 +36,10 @@ struct decision {
 /* Whose place is looked for: DECIDE_AS_AGENT has beside pending pods those of leaving nodes too. */
 enum decide_pods { DECIDE_AS_AGENT, DECIDE_UNBOUND };
 
+/* The text of default spread constraints: the option, else what the agent has published; or NULL.
+ */
+const char *decide_scheduler_config(const struct cmd *c, const struct world *w);
+
 /* On failure nothing is left behind. */
 int decide_which(struct cmd *c, struct world *w, const struct prices *p, const struct types *types,
                  enum decide_pods which, struct decision *ret, struct err *reterr);
@@ -52,7 +56,8 @@ int decide_one(struct cmd *c, struct world *w, const struct prices *p, const str
 void decide_done(struct decision *d);
 
 /* How to place, as the options say; where they do not, as an agent in charge has published. In a.
- */
+ * For comparisons the placement may also be DECIDE_BASELINE, which no flag lets in. */
+#define DECIDE_BASELINE "Baseline"
 int decide_options(const struct cmd *c, const struct world *w, struct arena *a,
                    struct sched_options *ret, struct err *reterr);
 

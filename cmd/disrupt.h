@@ -78,6 +78,8 @@ const char *disrupt_in_text(const struct disrupt *d, const struct step_in *in);
 const char *disrupt_in_others(const struct disrupt *d, const struct step_in *in);
 /* "m6i.xlarge od" */
 const char *disrupt_type_text(const struct disrupt *d, const struct snapshot_node *n);
+/* "n1, n2 and 3 more fit on 1 x c6a.4xlarge at the same price: one DaemonSet set fewer" */
+const char *disrupt_same(const struct disrupt *d, const struct same_price *same);
 /* Where a pod goes: a node's name or "new-0". */
 const char *disrupt_to(const struct disrupt *d, const struct step_move *m);
 

@@ -162,6 +162,36 @@ const char *disrupt_in_others(const struct disrupt *d, const struct step_in *in)
     return n > 1 ? arena_printf(&d->s->a, "(or %u other type%s)", n - 1, n == 2 ? "" : "s") : NULL;
 }
 
+#define NODES_NAMED 5u
+
+static const char *same_nodes(const struct disrupt *d, const struct same_price *same)
+{
+    struct arena *a = &d->s->a;
+    uint32_t named = same->n_out > NODES_NAMED ? NODES_NAMED : same->n_out;
+    const char *ret = report_node(a, same->out[0]);
+    for (uint32_t i = 1; i < named; i++) {
+        bool last = i + 1 == same->n_out;
+        ret = arena_printf(a, "%s%s%s", ret, last ? " and " : ", ", report_node(a, same->out[i]));
+    }
+    return named < same->n_out ? arena_printf(a, "%s and %u more", ret, same->n_out - named) : ret;
+}
+
+const char *disrupt_same(const struct disrupt *d, const struct same_price *same)
+{
+    struct arena *a = &d->s->a;
+    const char *types = NULL;
+    for (uint32_t i = 0; i < same->n_in; i++) {
+        const char *type = sym_str(d->s->w.syms, same->in[i].type);
+        types =
+            types ? arena_printf(a, "%s + 1 x %s", types, type) : arena_printf(a, "1 x %s", type);
+    }
+    uint32_t fewer = same->n_out - same->n_in;
+    const char *what = d->s->d.snap.n_daemonsets > 0 ? "DaemonSet set" : "node";
+    return arena_printf(a, "%s would fit on %s: same price, %s fewer", same_nodes(d, same), types,
+                        fewer == 1 ? arena_printf(a, "one %s", what)
+                                   : arena_printf(a, "%u %ss", fewer, what));
+}
+
 const char *disrupt_to(const struct disrupt *d, const struct step_move *m)
 {
     return m->to ? report_node(&d->s->a, m->to) : arena_printf(&d->s->a, "new-%u", m->to_new);

@@ -108,6 +108,13 @@ static void read_attention(const struct world *w, struct arena *a, struct facts 
     ret->attention = v;
 }
 
+uint32_t facts_reservation_left(const struct world *w, const char *id)
+{
+    const json_t *v = json_object_get(jsonx_obj(w->facts, "capacityReservations"), id);
+    int64_t n = json_integer_value(v);
+    return !json_is_integer(v) || n > UINT32_MAX ? UINT32_MAX : n < 0 ? 0 : (uint32_t)n;
+}
+
 void facts_read(const struct world *w, struct arena *a, struct facts *ret)
 {
     memset(ret, 0, sizeof(*ret));

@@ -8,7 +8,8 @@
  * Of facts.json in ConfigMap karp-offerings these keys are read, each optional:
  *   version, writtenAt (RFC 3339), options.mode,
  *   attention: [{code, object, message}],
- *   unavailableOfferings: [{capacityType, instanceType, zone, until, code}]
+ *   unavailableOfferings: [{capacityType, instanceType, zone, until, code}],
+ *   capacityReservations: {ID: instances that are left}
  */
 #ifndef KARP_CMD_FACTS_H
 #define KARP_CMD_FACTS_H
@@ -39,6 +40,8 @@ struct facts {
     size_t n_attention;
 };
 
+/* Instances left in a capacity reservation; UINT32_MAX where nobody has told. */
+uint32_t facts_reservation_left(const struct world *w, const char *id);
 /* Borrows from the world and a. */
 void facts_read(const struct world *w, struct arena *a, struct facts *ret);
 const char *charge_name(enum charge c); /* "karp", "karpenter", "none", NULL */

@@ -11,12 +11,15 @@
 #include "opts_table.h"
 #include "screen.h"
 #include "table.h"
+#include "targets.h"
 
 #define TARGETS_MAX 1000u
 #define STOPS "No consolidation, drift, expiry or repair"
 #define GOES_ON "Interruptions and deletions by others still apply.\n"
 
 enum verb { VERB_PAUSE, VERB_HOLD, VERB_CORDON, VERB_RESUME, VERB_UNHOLD, VERB_UNCORDON };
+
+static const char *const verb_names[] = {"pause", "hold", "cordon", "resume", "unhold", "uncordon"};
 
 struct target {
     enum hold_target kind;
@@ -88,92 +91,24 @@ static void add_target(struct holder *h, enum hold_target kind, const char *name
     h->targets[h->n_targets++] = (struct target){kind, name, node, hold};
 }
 
-static const struct nodeclaim *claim_named(const struct world *w, const char *name)
-{
-    for (size_t i = 0; i < world_n(w, KIND_NODE_CLAIM); i++) {
-        const struct nodeclaim *nc = world_at(w, KIND_NODE_CLAIM, i);
-        if (str_eq(nc->m.name, name)) {
-            return nc;
-        }
-    }
-    return NULL;
-}
-
-/* Of the node of that name; *ret_node: there is one. */
-static const struct nodeclaim *claim_of(const struct world *w, const char *name, bool *ret_node)
-{
-    const struct node *n = NULL;
-    for (size_t i = 0; i < world_n(w, KIND_NODE) && !n; i++) {
-        const struct node *one = world_at(w, KIND_NODE, i);
-        n = str_eq(one->m.name, name) ? one : NULL;
-    }
-    *ret_node = n != NULL;
-    for (size_t i = 0; n && i < world_n(w, KIND_NODE_CLAIM); i++) {
-        const struct nodeclaim *nc = world_at(w, KIND_NODE_CLAIM, i);
-        if (*nc->provider_id && str_eq(nc->provider_id, n->provider_id)) {
-            return nc;
-        }
-    }
-    return NULL;
-}
-
-static bool pool_exists(const struct world *w, const char *name)
-{
-    for (size_t i = 0; i < world_n(w, KIND_NODE_POOL); i++) {
-        if (str_eq(((const struct nodepool *)world_at(w, KIND_NODE_POOL, i))->m.name, name)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* What is no more can still be let go. */
-static int find(struct holder *h, enum kube_kind kind, const char *name, struct err *reterr)
+static int find(void *ctx, enum kube_kind kind, const char *name, struct err *reterr)
 {
+    struct holder *h = ctx;
     const struct world *w = &h->w;
-    bool node = false, back = takes_back(h);
-    const struct nodeclaim *nc = kind == KIND_NODE         ? claim_of(w, name, &node)
-                                 : kind == KIND_NODE_CLAIM ? claim_named(w, name)
-                                                           : NULL;
-    if (kind == KIND_NODE_POOL && (back || pool_exists(w, name))) {
+    bool back = takes_back(h);
+    const struct node *n = kind == KIND_NODE ? target_node(w, name) : NULL;
+    const struct nodeclaim *nc = kind == KIND_NODE_CLAIM ? target_claim(w, name)
+                                 : n                     ? target_claim_of(w, n)
+                                                         : NULL;
+    if (kind == KIND_NODE_POOL && (back || target_pool(w, name))) {
         add_target(h, HOLD_POOL, name, "");
     } else if (nc) {
-        add_target(h, HOLD_CLAIM, nc->m.name, kind == KIND_NODE ? name : nc->node_name);
+        add_target(h, HOLD_CLAIM, nc->m.name, n ? name : nc->node_name);
     } else if (back && kind != KIND_NODE_POOL) {
         add_target(h, kind == KIND_NODE ? HOLD_NODE : HOLD_CLAIM, name, "");
-    } else if (node) {
-        return err_set(reterr, ERR_INVALID, "node %s has no NodeClaim: karp does not manage it",
-                       name);
     } else {
-        return err_set(reterr, ERR_NOT_FOUND, "%s \"%s\" not found%s", kube_kind(kind)->plural,
-                       name, w->hidden[kind] ? " (not allowed to list them)" : "");
-    }
-    return 0;
-}
-
-static bool holdable(const char *word, enum kube_kind *ret)
-{
-    return objects_kind(word, ret) &&
-           (*ret == KIND_NODE || *ret == KIND_NODE_CLAIM || *ret == KIND_NODE_POOL);
-}
-
-/* NAME is a node's; KIND/NAME; KIND NAME.... */
-static int read_words(struct holder *h, struct err *reterr)
-{
-    const struct opt_texts *w = &h->c->o->words;
-    enum kube_kind kind = KIND_NODE, own;
-    size_t first = w->n > 1 && holdable(w->v[0], &kind) ? 1 : 0;
-    for (size_t i = first; i < w->n; i++) {
-        const char *slash = strchr(w->v[i], '/'), *name = slash ? slash + 1 : w->v[i];
-        own = kind;
-        if ((slash && !holdable(arena_strndup(&h->a, w->v[i], (size_t)(slash - w->v[i])), &own)) ||
-            !*name) {
-            return err_set(reterr, ERR_INVALID, "\"%s\": say NODE, nodeclaim/NAME or nodepool/NAME",
-                           w->v[i]);
-        }
-        if (find(h, own, name, reterr) != 0) {
-            return -1;
-        }
+        return n ? target_unmanaged(name, reterr) : target_missing(w, kind, name, reterr);
     }
     return 0;
 }
@@ -332,7 +267,7 @@ static int place(struct holder *h, const struct target *t, struct err *reterr)
 /* Another one that still holds it, or NULL. */
 static const char *still(struct holder *h, const struct target *t)
 {
-    const struct nodeclaim *nc = t->kind == HOLD_CLAIM ? claim_named(&h->w, t->name) : NULL;
+    const struct nodeclaim *nc = t->kind == HOLD_CLAIM ? target_claim(&h->w, t->name) : NULL;
     const char *pool = t->kind == HOLD_POOL ? t->name : nc ? nc->pool : NULL;
     const char *claim = t->kind == HOLD_CLAIM ? t->name : NULL;
     for (size_t i = 0; i < world_n(&h->w, KIND_HOLD); i++) {
@@ -435,7 +370,7 @@ static int hold_all(struct holder *h, struct err *reterr)
     }
     if (h->verb == VERB_PAUSE || h->verb == VERB_RESUME) {
         add_target(h, HOLD_CLUSTER, "", "");
-    } else if (read_words(h, reterr) != 0) {
+    } else if (targets_read(h->c, &h->a, verb_names[h->verb], find, h, reterr) != 0) {
         return -1;
     }
     facts_read(&h->w, &h->a, &h->facts);
@@ -460,7 +395,7 @@ static int without_words(struct cmd *c, enum verb verb, struct err *reterr)
     if (c->o->words.n > 0) {
         return err_set(reterr, ERR_INVALID,
                        "%s is about the whole cluster; see hold for nodes and nodepools",
-                       verb == VERB_PAUSE ? "pause" : "resume");
+                       verb_names[verb]);
     }
     return run(c, verb, reterr);
 }
@@ -468,9 +403,8 @@ static int without_words(struct cmd *c, enum verb verb, struct err *reterr)
 static int with_words(struct cmd *c, enum verb verb, struct err *reterr)
 {
     if (c->o->words.n == 0 || c->o->words.n > TARGETS_MAX) {
-        return err_set(reterr, ERR_INVALID, "say: %s NODE, or %s nodepool/NAME",
-                       verb == VERB_HOLD ? "hold" : "unhold",
-                       verb == VERB_HOLD ? "hold" : "unhold");
+        return err_set(reterr, ERR_INVALID, "say: %s NODE, or %s nodepool/NAME", verb_names[verb],
+                       verb_names[verb]);
     }
     return run(c, verb, reterr);
 }

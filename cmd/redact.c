@@ -5,6 +5,7 @@
 #include "common/base/jsonx.h"
 #include "common/base/map.h"
 #include "common/base/str.h"
+#include "common/base/yamlx.h"
 #include "common/core/labels.h"
 #include "common/core/resources.h"
 #include "world.h"
@@ -186,6 +187,10 @@ static bool kept_text(const char *key)
                                        "alias",
                                        "tenancy",
                                        "capacityType",
+                                       "reservationType",
+                                       "availabilityZone",
+                                       "instanceMatchCriteria",
+                                       "state",
                                        "instanceType",
                                        "provisioner",
                                        "driver",
@@ -493,7 +498,29 @@ static json_t *walk(struct redact *r, const char *key, const json_t *v)
 
 /* ---- objects that are ours by name ----------------------------------------------------------- */
 
-static json_t *facts(const json_t *o)
+/* Numbers by the id of a reservation. */
+static json_t *by_id(struct redact *r, const json_t *v)
+{
+    json_t *ret = json_object(), *one;
+    const char *key;
+    json_object_foreach ((json_t *)(uintptr_t)v, key, one) {
+        AUTO_JSON json_t *own = id(r, key);
+        set(ret, json_string_value(own), json_incref(one));
+    }
+    return ret;
+}
+
+/* Its keys are labels of nodes. */
+static json_t *scheduler_config(struct redact *r, const char *s)
+{
+    AUTO_JSON json_t *docs = yamlx_parse_all(s, strlen(s), "schedulerConfig", NULL, NULL);
+    json_t *doc = json_array_get(docs, 0);
+    AUTO_JSON json_t *own = doc ? walk(r, "", doc) : NULL;
+    AUTO_FREE char *dump = own ? jsonx_dump(own) : xstrdup("");
+    return json_string(dump);
+}
+
+static json_t *facts(struct redact *r, const json_t *o)
 {
     static const char *const kept[] = {"schema",    "generation", "version",
                                        "writtenAt", "options",    "unavailableOfferings"};
@@ -506,6 +533,16 @@ static json_t *facts(const json_t *o)
         if (one) {
             set(ret, kept[i], json_incref(one));
         }
+    }
+    json_t *options = jsonx_obj(v, "options");
+    const char *config = jsonx_str(options, "schedulerConfig");
+    if (config) {
+        set(ret, "options", json_copy(options));
+        set(json_object_get(ret, "options"), "schedulerConfig", scheduler_config(r, config));
+    }
+    const json_t *left = jsonx_obj(v, "capacityReservations");
+    if (left) {
+        set(ret, "capacityReservations", by_id(r, left));
     }
     AUTO_FREE char *dump = jsonx_dump(ret);
     json_decref(v);
@@ -525,7 +562,7 @@ static json_t *whole(struct redact *r, enum kube_kind k, const json_t *o)
         set(meta, "namespace", ns ? json_incref(ns) : NULL);
     }
     if (k == KIND_CONFIG_MAP) {
-        set(ret, "data", facts(o));
+        set(ret, "data", facts(r, o));
     }
     json_t *selector = k == KIND_SERVICE ? jsonx_obj(o, "spec.selector") : NULL;
     if (selector) {

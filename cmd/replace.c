@@ -12,10 +12,10 @@
 #include "common/core/labels.h"
 #include "facts.h"
 #include "gather.h"
-#include "objects.h"
 #include "opts_table.h"
 #include "screen.h"
 #include "table.h"
+#include "targets.h"
 
 #define TARGETS_MAX 1000u
 #define FOLLOW "Follow it:  kubectl karp status -w      kubectl karp history --since 1h\n"
@@ -37,39 +37,6 @@ struct replace {
 };
 
 /* ---- what is there --------------------------------------------------------------------------- */
-
-static const struct nodeclaim *claim_named(const struct world *w, const char *name)
-{
-    for (size_t i = 0; i < world_n(w, KIND_NODE_CLAIM); i++) {
-        const struct nodeclaim *nc = world_at(w, KIND_NODE_CLAIM, i);
-        if (str_eq(nc->m.name, name)) {
-            return nc;
-        }
-    }
-    return NULL;
-}
-
-static const struct nodeclaim *claim_of(const struct world *w, const struct node *n)
-{
-    for (size_t i = 0; i < world_n(w, KIND_NODE_CLAIM); i++) {
-        const struct nodeclaim *nc = world_at(w, KIND_NODE_CLAIM, i);
-        if (*nc->provider_id && str_eq(nc->provider_id, n->provider_id)) {
-            return nc;
-        }
-    }
-    return NULL;
-}
-
-static const struct node *node_named(const struct world *w, const char *name)
-{
-    for (size_t i = 0; i < world_n(w, KIND_NODE); i++) {
-        const struct node *n = world_at(w, KIND_NODE, i);
-        if (str_eq(n->m.name, name)) {
-            return n;
-        }
-    }
-    return NULL;
-}
 
 /* The time that stands there already; 0 = none. */
 static int64_t asked_ns(const struct meta *m)
@@ -136,54 +103,21 @@ static void add_pool(struct replace *r, const struct nodepool *np)
     r->nodes += t->done ? 0 : all;
 }
 
-static int find(struct replace *r, enum kube_kind kind, const char *name, struct err *reterr)
+static int find(void *ctx, enum kube_kind kind, const char *name, struct err *reterr)
 {
+    struct replace *r = ctx;
     const struct world *w = &r->w;
-    const struct node *n = kind == KIND_NODE ? node_named(w, name) : NULL;
-    const struct nodeclaim *nc = kind == KIND_NODE_CLAIM ? claim_named(w, name)
-                                 : n                     ? claim_of(w, n)
+    const struct node *n = kind == KIND_NODE ? target_node(w, name) : NULL;
+    const struct nodeclaim *nc = kind == KIND_NODE_CLAIM ? target_claim(w, name)
+                                 : n                     ? target_claim_of(w, n)
                                                          : NULL;
+    const struct nodepool *np = kind == KIND_NODE_POOL ? target_pool(w, name) : NULL;
     if (nc) {
         add_claim(r, nc);
-        return 0;
-    }
-    if (n) {
-        return err_set(reterr, ERR_INVALID, "node %s has no NodeClaim: karp does not manage it",
-                       name);
-    }
-    for (size_t i = 0; kind == KIND_NODE_POOL && i < world_n(w, kind); i++) {
-        const struct nodepool *np = world_at(w, kind, i);
-        if (str_eq(np->m.name, name)) {
-            add_pool(r, np);
-            return 0;
-        }
-    }
-    return err_set(reterr, ERR_NOT_FOUND, "%s \"%s\" not found%s", kube_kind(kind)->plural, name,
-                   w->hidden[kind] ? " (not allowed to list them)" : "");
-}
-
-static bool replaceable(const char *word, enum kube_kind *ret)
-{
-    return objects_kind(word, ret) &&
-           (*ret == KIND_NODE || *ret == KIND_NODE_CLAIM || *ret == KIND_NODE_POOL);
-}
-
-/* NAME is a node's; KIND/NAME; KIND NAME.... */
-static int read_words(struct replace *r, struct err *reterr)
-{
-    const struct opt_texts *w = &r->c->o->words;
-    enum kube_kind kind = KIND_NODE, own;
-    size_t first = w->n > 1 && replaceable(w->v[0], &kind) ? 1 : 0;
-    for (size_t i = first; i < w->n; i++) {
-        const char *slash = strchr(w->v[i], '/'), *name = slash ? slash + 1 : w->v[i];
-        own = kind;
-        if (slash && !replaceable(arena_strndup(&r->a, w->v[i], (size_t)(slash - w->v[i])), &own)) {
-            return err_set(reterr, ERR_INVALID,
-                           "replace knows nodes, nodeclaims and nodepools, not \"%s\"", w->v[i]);
-        }
-        if (find(r, own, name, reterr) != 0) {
-            return -1;
-        }
+    } else if (np) {
+        add_pool(r, np);
+    } else {
+        return n ? target_unmanaged(name, reterr) : target_missing(w, kind, name, reterr);
     }
     return 0;
 }
@@ -248,7 +182,8 @@ static int replace(struct replace *r, struct err *reterr)
     static const uint64_t kinds = GATHER(KIND_NODE) | GATHER(KIND_NODE_CLAIM) |
                                   GATHER(KIND_NODE_POOL) | GATHER(KIND_LEASE) |
                                   GATHER(KIND_CONFIG_MAP);
-    if (gather(r->c, kinds, &r->w, reterr) != 0 || read_words(r, reterr) != 0) {
+    if (gather(r->c, kinds, &r->w, reterr) != 0 ||
+        targets_read(r->c, &r->a, "replace", find, r, reterr) != 0) {
         return -1;
     }
     facts_read(&r->w, &r->a, &r->facts);

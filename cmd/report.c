@@ -8,6 +8,7 @@
 #include "facts.h"
 #include "money.h"
 #include "screen.h"
+#include "table.h"
 
 #define REASON_TEXT_MAX 1024u
 #define WARNING_INDENT 6u
@@ -593,12 +594,39 @@ static void warn_zones(json_t *list, struct arena *a, const struct session *s)
     }
 }
 
+/* Told once, of the first such pod by name. */
+static void warn_marks(json_t *list, struct arena *a, const struct session *s)
+{
+    const struct pod *first = NULL;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->d.snap.n_bound; i++) {
+        const struct pod *p = s->d.snap.bound[i].pod;
+        if (!pod_active(p) || !pod_do_not_disrupt_unreadable(p)) {
+            continue;
+        }
+        int c = first ? str_cmp(p->m.ns, first->m.ns) : -1;
+        c = c == 0 ? str_cmp(p->m.name, first->m.name) : c;
+        first = c < 0 ? p : first;
+        n++;
+    }
+    if (n > 0) {
+        report_warn(
+            list, "DoNotDisruptUnreadable", arena_printf(a, "pod/%s", report_pod(a, first)),
+            arena_printf(a,
+                         "karpenter.sh/do-not-disrupt \"%s\"%s protects nothing: neither true nor "
+                         "a duration",
+                         text_safe(a, kvs_get(&first->m.annotations, ANN_DO_NOT_DISRUPT)),
+                         n > 1 ? arena_printf(a, ", and that of %u more pods,", n - 1) : ""));
+    }
+}
+
 void report_warnings(json_t *list, struct arena *a, const struct session *s)
 {
     warn_classes(list, a, s);
     warn_ineffective(list, a, s);
     warn_arch(list, a, s);
     warn_zones(list, a, s);
+    warn_marks(list, a, s);
     for (size_t i = 0; i < s->w.n_malformed; i++) {
         const struct world_malformed *m = &s->w.malformed[i];
         report_warn(list, "Malformed", arena_printf(a, "%s/%s", m->kind, m->name), m->message);

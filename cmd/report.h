@@ -53,7 +53,7 @@ bool report_estimated(const struct session *s, const struct snapshot_pool *p, ui
 bool report_claim_estimated(const struct session *s, const struct sched_claim *c);
 
 /* {code, object, message} of what a plan should be taken with care for: NoNodeClass,
- * LaunchIneffective, MixedArch, Malformed. Appends. */
+ * LaunchIneffective, MixedArch, DoNotDisruptUnreadable, Malformed. Appends. */
 void report_warnings(json_t *list, struct arena *a, const struct session *s);
 void report_warn(json_t *list, const char *code, const char *object, const char *message);
 /* NakedPod: so many pods without a controller, the first of them by name. */

@@ -66,15 +66,25 @@ static int set_timezone(struct session *s, struct err *reterr)
     return 0;
 }
 
+/* Services say whose pods default spread constraints are about; nothing else asks for them. Whether
+ * the agent has such constraints is known when its facts are. */
+static int gather_services(struct session *s, struct err *reterr)
+{
+    const char *config = decide_scheduler_config(s->c, &s->w);
+    bool read = s->c->o->scheduler_config || !s->w.live || !config || !*config;
+    return read ? 0 : gather_live(s->c, GATHER(KIND_SERVICE), &s->w, reterr);
+}
+
 int session_gather(struct session *s, uint64_t kinds, struct err *reterr)
 {
     const struct cmd_opts *o = s->c->o;
     if (o->catalog && types_load(s->w.syms, o->catalog, &o->types, &s->types, reterr) != 0) {
         return -1;
     }
-    /* Services say whose pods default spread constraints are about; nothing else asks for them. */
     kinds |= o->scheduler_config ? GATHER(KIND_SERVICE) : 0;
-    return gather(s->c, kinds, &s->w, reterr) != 0 ? -1 : set_timezone(s, reterr);
+    return gather(s->c, kinds, &s->w, reterr) != 0 || gather_services(s, reterr) != 0
+               ? -1
+               : set_timezone(s, reterr);
 }
 
 static int load_prices(struct session *s, struct err *reterr)

@@ -48,6 +48,11 @@ static json_t *labels_of(const struct runtime *rt, const struct nodeclaim *nc,
     if (*i->zone_id) {
         put(labels, t, L_ZONE_ID, i->zone_id);
     }
+    if (i->reservation_id) {
+        put(labels, t, L_RESERVATION_ID, i->reservation_id);
+        put(labels, t, L_RESERVATION_TYPE, i->reservation_kind);
+        put(labels, t, L_RESERVATION_INTERRUPTIBLE, i->interruptible ? "true" : "false");
+    }
     return labels;
 }
 

@@ -83,17 +83,31 @@ static void note(struct podevents *p, const char *node_name)
     queue_add(p->q, nc->m.name);
 }
 
+static bool ends(const struct pod *was, const struct pod *is)
+{
+    return (pod_terminal(is) && !pod_terminal(was)) || (is->m.deleted_ns && !was->m.deleted_ns);
+}
+
+/* Whether a Job's pod was a short one is only known at its end. */
+static bool long_job_ends(const struct podevents *p, const struct pod *was, const struct pod *is)
+{
+    return was && ends(was, is) && is->start_ns &&
+           clock_wall(p->rt->clock) - is->start_ns >= PODEVENTS_SHORT_NS;
+}
+
 static bool is_event(const struct podevents *p, const struct pod *was, const struct pod *is)
 {
-    if (is->owner == POWNER_DAEMONSET || !*is->node_name) {
+    if (is->owner == POWNER_DAEMONSET || is->owner == POWNER_NODE || !*is->node_name) {
         return false;
+    }
+    if (is->owner == POWNER_JOB) {
+        return long_job_ends(p, was, is);
     }
     if (!was) {
         return store_synced(p->rt->store) &&
                clock_wall(p->rt->clock) - is->m.created_ns < PODEVENTS_NEW_NS;
     }
-    return !*was->node_name || (pod_terminal(is) && !pod_terminal(was)) ||
-           (is->m.deleted_ns && !was->m.deleted_ns);
+    return !*was->node_name || ends(was, is);
 }
 
 static void on_pod(void *arg, const char *key, const void *before, const void *now)

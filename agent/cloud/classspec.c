@@ -54,8 +54,7 @@ bool spec_unsupported(const json_t *spec, struct buf *why)
                    decode_ami_family(spec));
         return true;
     }
-    static const char *const fields[] = {"placementGroupSelector", "networkInterfaces",
-                                         "capacityReservationSelectorTerms"};
+    static const char *const fields[] = {"placementGroupSelector", "networkInterfaces"};
     for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
         const json_t *v = json_object_get(spec, fields[i]);
         if (json_array_size(v) > 0 || json_object_size(v) > 0) {

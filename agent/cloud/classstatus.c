@@ -5,6 +5,7 @@
 #include "common/base/alloc.h"
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
+#include "common/base/timefmt.h"
 #include "common/kube/ec2class.h"
 
 #define WHY_MAX 4096
@@ -18,11 +19,25 @@ static const struct part_row {
                      "SecurityGroupSelector did not match any SecurityGroups"},
     [PART_IMAGES] = {"AMIsReady", "AMINotFound", "AMISelector did not match any AMIs"},
     [PART_PROFILE] = {"InstanceProfileReady", "InstanceProfileNotFound", NULL},
+    [PART_RESERVATIONS] = {"CapacityReservationsReady", NULL, NULL}, /* none are fine, too */
 };
 
-static const char *const dependents[] = {"AMIsReady",           "SubnetsReady",
-                                         "SecurityGroupsReady", "InstanceProfileReady",
-                                         "ValidationSucceeded", NULL};
+/* Without the last where the feature gate ReservedCapacity is off, as Karpenter. */
+static const char *const all_dependents[] = {"AMIsReady",
+                                             "SubnetsReady",
+                                             "SecurityGroupsReady",
+                                             "InstanceProfileReady",
+                                             "ValidationSucceeded",
+                                             "CapacityReservationsReady",
+                                             NULL};
+static const char *const plain_dependents[] = {"AMIsReady",           "SubnetsReady",
+                                               "SecurityGroupsReady", "InstanceProfileReady",
+                                               "ValidationSucceeded", NULL};
+
+static const char *const *dependents_of(const struct cloud *c)
+{
+    return c->rt->opt->gate_reserved_capacity ? all_dependents : plain_dependents;
+}
 
 /* ---- lists -------------------------------------------------------------------------------------
  */
@@ -70,6 +85,36 @@ static bool same_groups(const struct nodeclass *cls, const json_t *groups)
         const json_t *g = json_array_get(groups, i);
         if (!str_eq(jsonx_str(g, "id"), cls->sgs[i].id) ||
             !str_eq(jsonx_str(g, "name"), cls->sgs[i].name)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool same_reservation(const struct class_reservation *have, const json_t *want,
+                             const struct symtab *t)
+{
+    const char *end = jsonx_str(want, "endTime");
+    int64_t end_ns = 0;
+    return str_eq(jsonx_str(want, "id"), have->id) &&
+           str_eq(jsonx_str(want, "ownerID"), have->owner) &&
+           str_eq(jsonx_str(want, "instanceMatchCriteria"), have->match) &&
+           str_eq(jsonx_str(want, "instanceType"), sym_str(t, have->type)) &&
+           str_eq(jsonx_str(want, "availabilityZone"), sym_str(t, have->zone)) &&
+           str_eq(jsonx_str(want, "reservationType"), sym_str(t, have->kind)) &&
+           jsonx_bool(want, "interruptible", false) == have->interruptible &&
+           str_eq(jsonx_str(want, "state"), "expiring") == have->expiring &&
+           (!end || timefmt_parse_rfc3339(end, &end_ns)) && end_ns == have->end_ns;
+}
+
+static bool same_reservations(const struct nodeclass *cls, const json_t *list,
+                              const struct symtab *t)
+{
+    if (json_array_size(list) != cls->n_reservations) {
+        return false;
+    }
+    for (uint32_t i = 0; i < cls->n_reservations; i++) {
+        if (!same_reservation(&cls->reservations[i], json_array_get(list, i), t)) {
             return false;
         }
     }
@@ -135,6 +180,9 @@ static void put_lists(struct cloud *c, const struct nodeclass *cls, const struct
     if (r->have[PART_IMAGES] && !same_images(cls, r->images, t)) {
         json_object_set(status, "amis", r->images);
     }
+    if (r->have[PART_RESERVATIONS] && !same_reservations(cls, r->reservations, t)) {
+        json_object_set(status, "capacityReservations", r->reservations);
+    }
     if (r->have[PART_PROFILE] && !str_eq(cls->instance_profile, profile)) {
         json_object_set_new(status, "instanceProfile", json_string(profile));
     }
@@ -151,6 +199,8 @@ static bool found(const struct resolved *r, enum resolve_part part)
         return json_array_size(r->groups) > 0;
     case PART_IMAGES:
         return json_array_size(r->images) > 0;
+    case PART_RESERVATIONS:
+        return true;
     default:
         return r->profile != NULL;
     }
@@ -200,7 +250,8 @@ static enum status status_now(const struct cond_edit *e, const char *type)
     return STATUS_UNKNOWN;
 }
 
-static bool check_dependents(const struct cond_edit *e, struct buf *why, struct verdict *ret)
+static bool check_dependents(const struct cond_edit *e, const char *const *dependents,
+                             struct buf *why, struct verdict *ret)
 {
     bool any_false = false;
     for (size_t i = 0; dependents[i]; i++) {
@@ -268,7 +319,7 @@ static struct verdict validate(struct cloud *c, const struct nodeclass *cls, con
     if (spec_kubelet_errors(jsonx_obj(spec, "kubelet"), why)) {
         return refuse("InvalidKubeletConfiguration", why->p);
     }
-    if (check_dependents(e, why, &v) && check_small(cls, spec, why, &v)) {
+    if (check_dependents(e, dependents_of(c), why, &v) && check_small(cls, spec, why, &v)) {
         return (struct verdict){STATUS_TRUE, NULL, NULL};
     }
     return v;
@@ -292,12 +343,16 @@ json_t *class_status_patch(struct cloud *c, const struct nodeclass *cls,
     buf_init(&why, WHY_MAX);
     cond_begin(&e, &cls->conditions, &cls->m, cloud_wall(c));
     for (int part = 0; part < PART_COUNT; part++) {
-        set_part(&e, cls, &entry->res, (enum resolve_part)part);
+        if (part == PART_RESERVATIONS && !c->rt->opt->gate_reserved_capacity) {
+            cond_clear(&e, part_rows[part].condition);
+        } else {
+            set_part(&e, cls, &entry->res, (enum resolve_part)part);
+        }
     }
     struct verdict v = validate(c, cls, entry->spec, &e, &why);
     cond_set(&e, "ValidationSucceeded", v.status, v.reason, v.message);
     set_unknown_fields(&e, cls);
-    cond_root(&e, dependents, cls->m.created_ns, root);
+    cond_root(&e, dependents_of(c), cls->m.created_ns, root);
     json_t *status = json_object();
     put_lists(c, cls, &entry->res, status);
     if (e.changed) {

@@ -8,6 +8,7 @@ struct cloud *cloud_new(struct runtime *rt)
     struct cloud *c = NEW(struct cloud);
     c->rt = rt;
     facts_init(c);
+    reserve_init(c);
     market_init(c);
     templates_init(c);
     instances_init(c);
@@ -26,6 +27,7 @@ void cloud_free(struct cloud *c)
     templates_done(c);
     market_done(c);
     facts_done(c);
+    reserve_done(c);
     home_done(c);
     free(c);
 }

@@ -4,7 +4,8 @@
  * The cloud owns what is known of EC2: per EC2NodeClass a catalog and its offerings (prices,
  * stock-outs), launch templates, instances. It decides nothing about nodes: controllers ask, it
  * answers in a later turn. Files: class.c (resolution of EC2NodeClass and its conditions),
- * facts.c (offerings, prices, stock-outs), template.c and userdata.c (launch templates), launch.c
+ * facts.c (offerings, prices, stock-outs), reserve.c (capacity
+ * reservations), template.c and userdata.c (launch templates), launch.c
  * (CreateFleet), instance.c (list, tag), byid.c (describe, terminate), status.c
  * (DescribeInstanceStatus).
  *
@@ -58,6 +59,15 @@ void cloud_stockout_mark(struct cloud *c, enum capacity_type ct, const char *typ
 /* One that a process before us had published: in force until its time, if that is not over. */
 void cloud_stockout_restore(struct cloud *c, const struct stockout *s);
 
+/* What is left in capacity reservations, for status; in no order. */
+struct cloud_reservation {
+    const char *id;
+    int64_t left;
+};
+uint32_t cloud_reservations(struct cloud *c, struct arena *a, const struct cloud_reservation **ret);
+/* EC2 takes an instance out of it: nothing more is to be had until EC2 says otherwise. */
+void cloud_reservation_empty(struct cloud *c, const char *id);
+
 /* ---- launching: one call is one attempt (see launcher.h for "exactly once") -------------------
  */
 
@@ -74,6 +84,8 @@ struct instance {
     const char *claim_uid, *cluster_uid, *cluster, *pool, *cls, *claim; /* tags, "" if absent */
     const char *name_tag;
     enum capacity_type ct;
+    const char *reservation_id, *reservation_kind; /* of reserved capacity, else NULL */
+    bool interruptible;                            /* likewise */
     int64_t launched_ns;
 };
 

@@ -5,7 +5,8 @@
  *   home.c       which account, cluster, version
  *   facts.c      what EC2 offers where (refresh.c asks), stock-outs (stock.c)
  *   classspec.c  EC2NodeClass.spec read, and what of it enters the catalog (kubeletcheck.c: rules)
- *   resolve.c    subnets, groups, images, profile of a class (images.c)
+ *   resolve.c    subnets, groups, images, profile, capacity reservations of a class (images.c)
+ *   reserve.c    what is left in capacity reservations
  *   class.c      the EC2NodeClass controller; classstatus.c its conditions
  *   market.c     catalogs and offerings per class, cloud_pools
  *   userdata.c   the text a node boots from
@@ -140,7 +141,14 @@ bool spec_type_fits(const json_t *spec, const struct ec2_class *ec, const struct
 
 #define RESOLVE_MAX 2000 /* subnets, groups or images of one class */
 
-enum resolve_part { PART_SUBNETS, PART_GROUPS, PART_IMAGES, PART_PROFILE, PART_COUNT };
+enum resolve_part {
+    PART_SUBNETS,
+    PART_GROUPS,
+    PART_IMAGES,
+    PART_PROFILE,
+    PART_RESERVATIONS,
+    PART_COUNT
+};
 
 struct res_subnet {
     char *id, *zone, *zone_id;
@@ -151,9 +159,9 @@ struct res_subnet {
 struct resolved {
     struct res_subnet *subnets; /* most free addresses first, then by id */
     uint32_t n_subnets;
-    json_t *groups, *images; /* as in status */
-    char *profile;           /* NULL: not to be had */
-    char *profile_why;       /* then why, for people */
+    json_t *groups, *images, *reservations; /* as in status */
+    char *profile;                          /* NULL: not to be had */
+    char *profile_why;                      /* then why, for people */
     bool have[PART_COUNT];
     struct err err[PART_COUNT]; /* of the last try */
     int64_t due_ns[PART_COUNT]; /* next try, monotonic */
@@ -179,6 +187,23 @@ json_t *images_status(const struct image_in *v, size_t n, int64_t now_ns);
 /* SSM paths of an al2023 alias; variants[i] belongs to paths[i]. Returns how many (at most 8). */
 size_t images_al2023_paths(struct arena *a, const char *version, const char *minor,
                            const char *paths[8], const char *variants[8]);
+
+/* ---- reserve.c ------------------------------------------------------------------------------- */
+
+#define RESERVE_MAX 10000                     /* capacity reservations that are known */
+#define RESERVE_SETTLE_NS (10 * NS_PER_S)     /* EC2 counts a launch by then */
+#define RESERVE_EXPIRING_NS (40 * NS_PER_MIN) /* a capacity block that ends sooner takes nothing   \
+                                               */
+
+void reserve_init(struct cloud *c);
+void reserve_done(struct cloud *c);
+/* What EC2 answered to a question of then (monotonic). */
+void reserve_told(struct cloud *c, const char *id, int64_t available, int64_t asked_ns);
+int64_t reserve_left(const struct cloud *c, const char *id); /* 0: also not known */
+void reserve_take(struct cloud *c, const char *id);          /* one was launched in it */
+void reserve_empty(struct cloud *c, const char *id);         /* EC2 has refused one */
+/* The class selects some and the feature gate is on. */
+bool reserve_selected(const struct cloud *c, const json_t *spec);
 
 /* ---- class.c, classstatus.c ------------------------------------------------------------------ */
 
@@ -217,6 +242,12 @@ struct market_subnet {
     int zone; /* of the catalog */
 };
 
+struct market_reservation {
+    const char *id;
+    struct reservation r; /* price and count are those of now when it becomes an offering */
+    bool expiring;
+};
+
 /* A catalog with the offerings of now; shared by classes that give the same, by reference count. */
 struct market {
     unsigned refs;
@@ -232,6 +263,8 @@ struct market {
                                 * cannot run on it */
     const struct market_subnet *subnets;
     uint32_t n_subnets;
+    const struct market_reservation *reservations;
+    uint32_t n_reservations;
 };
 
 void market_init(struct cloud *c);
@@ -313,12 +346,13 @@ struct plan_type {
     uint32_t type;
     uint64_t zones; /* with an offering to be asked for */
     int64_t price_pusd_h;
+    struct reservation reservation; /* id SYM_NONE: none; else it is about that one's zone */
 };
 
 struct plan {
     enum capacity_type ct;
     bool spot_allowed;
-    const struct plan_type *types; /* cheapest first */
+    const struct plan_type *types; /* cheapest first; a type once per reservation */
     uint32_t n_types;              /* 0: nothing is to be had */
 };
 
@@ -333,10 +367,11 @@ void launch_token(const char *uid, int64_t attempt, char dst[LAUNCH_TOKEN_CHARS 
 /* Karpenter's reason for an error text. */
 const char *launch_reason(const char *code_and_message);
 /* One of EC2's documentation unfulfillable codes, or the spot service role's; ours: also a type
- * that is not supported in the zone. */
+ * that is not supported in the zone, and a capacity reservation that has ended. */
 bool launch_unfulfillable(const char *code, const char *message);
 #define CODE_SPOT_ROLE "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
 #define CODE_SUBNET_FULL "InsufficientFreeAddressesInSubnet"
+#define CODE_NO_RESERVATION "InvalidCapacityReservationId.NotFound"
 
 /* What one launch is about; in its job's arena. */
 struct launch_ask {
@@ -346,6 +381,7 @@ struct launch_ask {
     struct ec2_create_template *templates;
     struct ec2_fleet_config
         *configs; /* parallel to templates, names filled in when they are known */
+    struct reservation *reservations; /* likewise; id SYM_NONE: none */
     uint32_t n;
     struct ec2_tags tags, instance_tags;
 };
@@ -416,6 +452,7 @@ struct cloud {
     struct classes classes;
     struct templates templates;
     struct instances instances;
+    struct map *reserved;    /* by id of a reservation, reserve.c */
     struct market **markets; /* alive */
     size_t n_markets, cap_markets;
     struct market_limbo {

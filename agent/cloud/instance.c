@@ -179,8 +179,11 @@ static const char *text(const char *s)
     return s ? s : "";
 }
 
+/* As Karpenter: in a reservation by chance (an open one) is on demand. */
 struct instance instance_of(const struct ec2_instance *i)
 {
+    bool reserved = i->reservation_id && !i->spot_request_id &&
+                    str_eq(i->reservation_preference, "capacity-reservations-only");
     return (struct instance){
         .id = i->id,
         .type = text(i->type),
@@ -196,7 +199,14 @@ struct instance instance_of(const struct ec2_instance *i)
         .cls = tag_of(i, TAG_CLASS),
         .claim = tag_of(i, TAG_CLAIM),
         .name_tag = tag_of(i, "Name"),
-        .ct = i->spot_request_id ? CT_SPOT : CT_ON_DEMAND,
+        .ct = i->spot_request_id ? CT_SPOT
+              : reserved         ? CT_RESERVED
+                                 : CT_ON_DEMAND,
+        .reservation_id = reserved ? i->reservation_id : NULL,
+        .reservation_kind = !reserved                                ? NULL
+                            : str_eq(i->lifecycle, "capacity-block") ? "capacity-block"
+                                                                     : "default",
+        .interruptible = reserved && str_eq(i->lifecycle, "interruptible-capacity-reservation"),
         .launched_ns = i->launch_wall_ns,
     };
 }

@@ -97,9 +97,50 @@ static const char *zone_of(const struct launch *l, const struct ec2_fleet_choice
     return o->zone ? o->zone : zone_of_subnet(l, o->subnet_id);
 }
 
+static bool asks_for(const struct ec2_fleet_config *f, const char *type, const char *zone)
+{
+    for (size_t i = 0; i < f->n_overrides; i++) {
+        if (str_eq(f->overrides[i].instance_type, type) && str_eq(f->overrides[i].zone, zone)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Of a type and zone at most one is asked for (EC2 need not name templates as we do); NULL: none,
+ * or EC2 does not say which. */
+static const struct reservation *reservation_of(const struct launch *l,
+                                                const struct ec2_fleet_choice *o)
+{
+    const char *zone = zone_of(l, o);
+    for (uint32_t i = 0; i < l->ask.n; i++) {
+        bool it = l->ask.n == 1 || asks_for(&l->ask.configs[i], o->instance_type, zone);
+        if (it && l->ask.reservations[i].id != SYM_NONE) {
+            return &l->ask.reservations[i];
+        }
+    }
+    return NULL;
+}
+
+/* EC2 refused: what one has left is not known until EC2 tells again. */
+static void mark_reserved(struct launch *l, const struct reservation *r)
+{
+    struct cloud *c = l->j.c;
+    for (uint32_t i = 0; i < l->ask.n; i++) {
+        const struct reservation *one = &l->ask.reservations[i];
+        if (one->id != SYM_NONE && (!r || r->id == one->id)) {
+            reserve_empty(c, sym_str(c->rt->syms, one->id));
+        }
+    }
+}
+
 /* EC2 did not say which: all that was asked for. */
 static void mark_all(struct launch *l, const char *code)
 {
+    if (l->ask.ct == CT_RESERVED) {
+        mark_reserved(l, NULL);
+        return;
+    }
     for (uint32_t i = 0; i < l->ask.n; i++) {
         for (size_t k = 0; k < l->ask.configs[i].n_overrides; k++) {
             const struct ec2_override *o = &l->ask.configs[i].overrides[k];
@@ -127,7 +168,9 @@ static void mark(struct launch *l, const struct ec2_fleet_error *e)
     if (!launch_unfulfillable(e->code, e->message)) {
         return;
     }
-    if (str_eq(e->code, CODE_SPOT_ROLE)) {
+    if (l->ask.ct == CT_RESERVED && !str_eq(e->code, CODE_SUBNET_FULL)) {
+        mark_reserved(l, reservation_of(l, &e->choice));
+    } else if (str_eq(e->code, CODE_SPOT_ROLE)) {
         stock_mark(c, CT_SPOT, "*", "*", e->code);
     } else if (str_eq(e->code, CODE_SUBNET_FULL) && e->choice.subnet_id) {
         subnet_is_full(l, e->choice.subnet_id);
@@ -187,6 +230,13 @@ static void launched(struct launch *l, const struct ec2_fleet_instances *f)
                                    .state = "pending",
                                    .ct = l->ask.ct,
                                    .launched_ns = cloud_wall(c)};
+    const struct reservation *in = reservation_of(l, &f->choice);
+    if (in) {
+        r.instance.reservation_id = sym_str(c->rt->syms, in->id);
+        r.instance.reservation_kind = sym_str(c->rt->syms, in->kind);
+        r.instance.interruptible = in->interruptible;
+        reserve_take(c, r.instance.reservation_id);
+    }
     describe_type(c, l->market, r.instance.type, l->efa_wanted, &r);
     take_addresses(l, r.instance.subnet_id, r.capacity.v[RES_PODS]);
     instance_launched(c, r.instance.id);
@@ -315,19 +365,34 @@ static void on_fleet(struct job *j, void *ctx UNUSED, const struct aws_result *r
     not_launched(l, &fleet);
 }
 
+/* What the launch is of, in CreateFleet's words; all reservations of one launch are of one kind. */
+static const char *target_type(const struct launch *l)
+{
+    const struct reservation *r = &l->ask.reservations[0];
+    if (l->ask.ct != CT_RESERVED) {
+        return l->ask.ct == CT_SPOT ? "spot" : "on-demand";
+    }
+    return r->interruptible                                               ? "reserved-capacity"
+           : str_eq(sym_str(l->j.c->rt->syms, r->kind), "capacity-block") ? "capacity-block"
+                                                                          : "on-demand";
+}
+
 static void ask_fleet(struct launch *l)
 {
     AUTO_FORM struct form f = {0};
-    bool spot = l->ask.ct == CT_SPOT;
+    static const char *const interruptible[] = {"interruptible-capacity-reservation"};
+    const char *target = target_type(l);
+    bool spot = l->ask.ct == CT_SPOT, on_demand = str_eq(target, "on-demand");
     const struct ec2_tag_spec specs[] = {
         {"instance", l->ask.instance_tags}, {"volume", l->ask.tags}, {"fleet", l->ask.tags}};
     const struct ec2_create_fleet req = {
         .client_token = l->token,
         .context = l->ask.context,
-        .target_type = spot ? "spot" : "on-demand",
+        .target_type = target,
         .target_capacity = 1,
         .spot_strategy = spot ? "price-capacity-optimized" : NULL,
-        .on_demand_strategy = spot ? NULL : "lowest-price",
+        .on_demand_strategy = on_demand ? "lowest-price" : NULL,
+        .reservation_types = {interruptible, str_eq(target, "reserved-capacity") ? 1 : 0},
         .configs = l->ask.configs,
         .n_configs = l->ask.n,
         .tags = {specs, ARRAY_LEN(specs)},

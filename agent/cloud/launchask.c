@@ -2,7 +2,7 @@
  * launchask.c - a launch in EC2's words: launch templates and overrides.
  *
  * Types that boot alike share a template: same image, same number of pods (AL2023's user data says
- * it), same EFA interfaces.
+ * it), same EFA interfaces. Each capacity reservation has templates of its own, which name it.
  */
 #include "cloud_int.h"
 #include "common/base/alloc.h"
@@ -175,6 +175,12 @@ static void put_interfaces(const struct asker *k, int32_t efas, struct ec2_creat
     t->n_interfaces = n;
 }
 
+struct group {
+    const char *image;
+    int32_t pods, efas;
+    struct reservation reservation; /* id SYM_NONE: none */
+};
+
 /* ---- one template ---------------------------------------------------------------------------- */
 
 static void put_metadata(const struct asker *k, struct ec2_create_template *t)
@@ -193,24 +199,33 @@ static void put_metadata(const struct asker *k, struct ec2_create_template *t)
 
 /* Labels of the node that kubelet sets itself: the claim's, the capacity type, and that the taints
  * are already there. */
-static const struct label *node_labels(const struct asker *k, uint32_t *ret_n)
+static const struct label *node_labels(const struct asker *k, const struct reservation *r,
+                                       uint32_t *ret_n)
 {
     const struct labels *l = &k->nc->m.labels;
-    struct label *v = ARENA_NEW_N(k->a, struct label, l->n + 2);
+    struct label *v = ARENA_NEW_N(k->a, struct label, l->n + 5);
     uint32_t n = 0;
     for (uint32_t i = 0; i < l->n; i++) {
-        if (l->v[i].key != L_CAPACITY_TYPE && l->v[i].key != L_DO_NOT_SYNC_TAINTS) {
+        sym key = l->v[i].key;
+        bool of_reservation = key == L_RESERVATION_ID || key == L_RESERVATION_TYPE ||
+                              key == L_RESERVATION_INTERRUPTIBLE;
+        if (key != L_CAPACITY_TYPE && key != L_DO_NOT_SYNC_TAINTS && !of_reservation) {
             v[n++] = l->v[i];
         }
     }
     v[n++] = (struct label){L_CAPACITY_TYPE, capacity_type_sym(k->plan->ct)};
     v[n++] = (struct label){L_DO_NOT_SYNC_TAINTS, V_TRUE};
+    if (r->id != SYM_NONE) {
+        v[n++] = (struct label){L_RESERVATION_ID, r->id};
+        v[n++] = (struct label){L_RESERVATION_TYPE, r->kind};
+        v[n++] = (struct label){L_RESERVATION_INTERRUPTIBLE, r->interruptible ? V_TRUE : V_FALSE};
+    }
     *ret_n = n;
     return v;
 }
 
-static int put_user_data(const struct asker *k, int32_t pods, struct ec2_create_template *t,
-                         struct err *reterr)
+static int put_user_data(const struct asker *k, const struct group *g,
+                         struct ec2_create_template *t, struct err *reterr)
 {
     const struct home *h = &k->c->home;
     struct userdata_in in = {.syms = k->c->rt->syms,
@@ -223,12 +238,12 @@ static int put_user_data(const struct asker *k, int32_t pods, struct ec2_create_
                              .kubelet = jsonx_obj(k->spec, "kubelet"),
                              .custom = k->m->ec.family == FAMILY_CUSTOM,
                              .raid0 = k->m->ec.instance_store_raid0,
-                             .max_pods = pods,
+                             .max_pods = g->pods,
                              .taints = &k->nc->taints,
                              .startup_taints = &k->nc->startup_taints};
     AUTO_BUF struct buf b;
     buf_init(&b, 4 * EC2_USER_DATA_MAX);
-    in.labels = node_labels(k, &in.n_labels);
+    in.labels = node_labels(k, &g->reservation, &in.n_labels);
     if (userdata_build(&in, &b, reterr) < 0) {
         return -1;
     }
@@ -245,7 +260,23 @@ static const char *tenancy(const struct asker *k)
     return r && !req_has(k->c->rt->syms, r, V_DEFAULT) ? "dedicated" : "default";
 }
 
-static int build_template(const struct asker *k, const char *image, int32_t pods, int32_t efas,
+/* Others' open reservations are never used by chance: they are somebody's. */
+static void put_reservation(const struct asker *k, const struct reservation *r,
+                            struct ec2_create_template *t)
+{
+    const struct symtab *syms = k->c->rt->syms;
+    if (r->id == SYM_NONE) {
+        t->reservation_preference = k->c->rt->opt->gate_reserved_capacity ? "none" : NULL;
+        return;
+    }
+    t->reservation_preference = "capacity-reservations-only";
+    t->reservation_id = sym_str(syms, r->id);
+    t->market_type = str_eq(sym_str(syms, r->kind), "capacity-block") ? "capacity-block"
+                     : r->interruptible ? "interruptible-capacity-reservation"
+                                        : NULL;
+}
+
+static int build_template(const struct asker *k, const struct group *g,
                           struct ec2_create_template *t, struct err *reterr)
 {
     struct ec2_tag_spec *own = ARENA_NEW_N(k->a, struct ec2_tag_spec, 1);
@@ -254,18 +285,18 @@ static int build_template(const struct asker *k, const char *image, int32_t pods
     data[0] = (struct ec2_tag_spec){"network-interface", k->ask->tags};
     data[1] = (struct ec2_tag_spec){"spot-instances-request", k->ask->tags};
     *t = (struct ec2_create_template){
-        .image_id = image,
+        .image_id = arena_strdup(k->a, g->image),
         .instance_profile = arena_strdup(k->a, k->cls->instance_profile),
         .monitoring = tristate(k->spec, "detailedMonitoring"),
         .tenancy = tenancy(k),
-        .reservation_preference = k->c->rt->opt->gate_reserved_capacity ? "none" : NULL,
         .tags = {own, 1},
         .data_tags = {data, k->plan->ct == CT_SPOT ? 2 : 1},
     };
     put_devices(k, t);
     put_metadata(k, t);
-    put_interfaces(k, efas, t);
-    if (put_user_data(k, pods, t, reterr) < 0) {
+    put_interfaces(k, g->efas, t);
+    put_reservation(k, &g->reservation, t);
+    if (put_user_data(k, g, t, reterr) < 0) {
         return -1;
     }
     template_name(k->a, t);
@@ -311,21 +342,18 @@ static void add_overrides(const struct asker *k, const struct plan_type *pt,
             .subnet_id = arena_strdup(k->a, k->subnets[z]),
             .zone = sym_str(t, catalog_zone(cat, z)),
             .image_id = arena_strdup(k->a, k->m->images[pt->type]),
-            .priority_pusd_h = offerings_price(k->m->offerings, pt->type, z, k->plan->ct),
+            .priority_pusd_h = pt->reservation.id != SYM_NONE
+                                   ? pt->price_pusd_h
+                                   : offerings_price(k->m->offerings, pt->type, z, k->plan->ct),
         };
     }
 }
 
-struct group {
-    const char *image;
-    int32_t pods, efas;
-};
-
-static struct group group_of(const struct asker *k, uint32_t type)
+static struct group group_of(const struct asker *k, const struct plan_type *pt)
 {
-    const struct ec2_fact *f = &ec2_facts[k->m->facts[type]];
+    const struct ec2_fact *f = &ec2_facts[k->m->facts[pt->type]];
     const struct ec2_class *ec = &k->m->ec;
-    struct group g = {.image = k->m->images[type]};
+    struct group g = {.image = k->m->images[pt->type], .reservation = pt->reservation};
     if (ec->family == FAMILY_AL2023) {
         g.pods = ec->max_pods >= 0 ? ec->max_pods : ec2_max_pods(f, ec);
     }
@@ -335,7 +363,8 @@ static struct group group_of(const struct asker *k, uint32_t type)
 
 static bool same_group(const struct group *x, const struct group *y)
 {
-    return x->pods == y->pods && x->efas == y->efas && str_eq(x->image, y->image);
+    return x->pods == y->pods && x->efas == y->efas && x->reservation.id == y->reservation.id &&
+           str_eq(x->image, y->image);
 }
 
 /* In the order of the groups' cheapest types. */
@@ -347,10 +376,11 @@ static int build_groups(struct asker *k, struct err *reterr)
     size_t room = (size_t)n * catalog_n_zones(k->m->catalog);
     ask->templates = ARENA_NEW_N(k->a, struct ec2_create_template, n);
     ask->configs = ARENA_NEW_N(k->a, struct ec2_fleet_config, n);
+    ask->reservations = ARENA_NEW_N(k->a, struct reservation, n);
     struct ec2_override **v = ARENA_NEW_N(k->a, struct ec2_override *, n);
     for (uint32_t i = 0; i < n; i++) {
         const struct plan_type *pt = &k->plan->types[i];
-        struct group g = group_of(k, pt->type);
+        struct group g = group_of(k, pt);
         uint32_t at = 0;
         while (at < ask->n && !same_group(&groups[at], &g)) {
             at++;
@@ -359,8 +389,8 @@ static int build_groups(struct asker *k, struct err *reterr)
             groups[ask->n] = g;
             v[at] = ARENA_NEW_N(k->a, struct ec2_override, room);
             ask->configs[at].overrides = v[at];
-            if (build_template(k, arena_strdup(k->a, g.image), g.pods, g.efas, &ask->templates[at],
-                               reterr) < 0) {
+            ask->reservations[at] = g.reservation;
+            if (build_template(k, &g, &ask->templates[at], reterr) < 0) {
                 return -1;
             }
             ask->configs[at].template_name = ask->templates[at].name;
@@ -378,6 +408,7 @@ static void drop_empty(struct launch_ask *ask)
     for (uint32_t i = 0; i < ask->n; i++) {
         if (ask->configs[i].n_overrides > 0) {
             ask->configs[n] = ask->configs[i];
+            ask->reservations[n] = ask->reservations[i];
             ask->templates[n++] = ask->templates[i];
         }
     }

@@ -12,6 +12,7 @@
 
 #define KEY_MAX (1u << 20)
 #define SCRATCH_MAX (64u << 20)
+#define RESERVED_PART 10000000 /* of the on-demand price */
 
 /* ---- life --------------------------------------------------------------------------------------
  */
@@ -124,6 +125,12 @@ static void put_ec2_class(struct buf *b, const struct symtab *t, const struct ec
     }
 }
 
+static void put_reservation(struct buf *b, const struct class_reservation *r)
+{
+    buf_printf(b, "%s/%u/%u/%u/%d%d ", r->id, (unsigned)r->type, (unsigned)r->zone,
+               (unsigned)r->kind, r->interruptible, r->expiring);
+}
+
 static void put_status(struct buf *b, const struct symtab *t, const struct nodeclass *cls)
 {
     for (uint32_t i = 0; i < cls->n_subnets; i++) {
@@ -137,6 +144,9 @@ static void put_status(struct buf *b, const struct symtab *t, const struct nodec
             buf_putc(b, ';');
         }
         buf_puts(b, "} ");
+    }
+    for (uint32_t i = 0; i < cls->n_reservations; i++) {
+        put_reservation(b, &cls->reservations[i]);
     }
 }
 
@@ -219,6 +229,30 @@ static void put_subnets(struct market *m, const struct nodeclass *cls)
     m->n_subnets = cls->n_subnets;
 }
 
+/* Those of types and zones that the class can use at all. */
+static void put_reservations(struct market *m, const struct cloud *c, const struct nodeclass *cls,
+                             const json_t *spec)
+{
+    struct market_reservation *v =
+        ARENA_NEW_N(&m->mem, struct market_reservation, cls->n_reservations);
+    uint32_t n = reserve_selected(c, spec) ? cls->n_reservations : 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct class_reservation *r = &cls->reservations[i];
+        int type = catalog_find_type(m->catalog, r->type);
+        int zone = catalog_find_zone(m->catalog, r->zone);
+        if (type >= 0 && zone >= 0 && m->images[type]) {
+            v[m->n_reservations++] = (struct market_reservation){arena_strdup(&m->mem, r->id),
+                                                                 {.id = r->id_sym,
+                                                                  .kind = r->kind,
+                                                                  .interruptible = r->interruptible,
+                                                                  .type = (uint32_t)type,
+                                                                  .zone = (uint32_t)zone},
+                                                                 r->expiring};
+        }
+    }
+    m->reservations = v;
+}
+
 static struct market *market_new(struct cloud *c, const struct nodeclass *cls, const json_t *spec,
                                  struct err *reterr)
 {
@@ -238,6 +272,7 @@ static struct market *market_new(struct cloud *c, const struct nodeclass *cls, c
     }
     put_types(m, t, cls, spec);
     put_subnets(m, cls);
+    put_reservations(m, c, cls, spec);
     return m;
 }
 
@@ -269,6 +304,35 @@ static void put_prices(const struct cloud *c, const struct market *m, struct off
                     offerings_set_available(o, t, z, cts[k], false);
                 }
             }
+        }
+    }
+}
+
+/* As Karpenter a ten-millionth of the on-demand price: it is paid for anyway. */
+static struct reservation reserved_now(const struct cloud *c, const struct market *m,
+                                       const struct market_reservation *v)
+{
+    struct reservation r = v->r;
+    int zone = facts_zone(&c->facts, sym_str(c->rt->syms, catalog_zone(m->catalog, r.zone)));
+    int64_t price = facts_price(&c->facts, m->facts[r.type], zone, CT_ON_DEMAND);
+    int64_t left = v->expiring || zone_full(c, m, r.zone) ? 0 : reserve_left(c, v->id);
+    r.price_pusd_h = price == PRICE_UNKNOWN ? 0 : price / RESERVED_PART;
+    r.count = left > UINT32_MAX ? UINT32_MAX : (uint32_t)left;
+    return r;
+}
+
+static void put_reserved(const struct cloud *c, const struct market *m, struct offerings *o)
+{
+    for (uint32_t i = 0; i < m->n_reservations; i++) {
+        struct reservation r = reserved_now(c, m, &m->reservations[i]);
+        (void)offerings_add_reservation(o, &r);
+    }
+    /* What runs where nothing is left has a price all the same. */
+    for (uint32_t i = 0; i < m->n_reservations; i++) {
+        const struct reservation r = reserved_now(c, m, &m->reservations[i]);
+        if (offerings_price(o, r.type, r.zone, CT_RESERVED) == PRICE_UNKNOWN) {
+            offerings_set_price(o, r.type, r.zone, CT_RESERVED, r.price_pusd_h);
+            offerings_set_available(o, r.type, r.zone, CT_RESERVED, false);
         }
     }
 }
@@ -325,6 +389,7 @@ static void bring_up_to_date(struct cloud *c, struct market *m)
     struct offerings *o = offerings_new(m->catalog), *before = m->offerings;
     put_no_image(m, o);
     put_prices(c, m, o);
+    put_reserved(c, m, o);
     put_stock(c, m, o);
     offerings_set_generation(o, ++c->generation);
     m->offerings = o;
@@ -347,6 +412,7 @@ static char *key_of(struct cloud *c, const struct nodeclass *cls, const json_t *
     spec_ec2_class(c->rt, &a, cls, spec, &ec);
     put_ec2_class(&b, c->rt->syms, &ec);
     put_i64(&b, jsonx_obj(spec, "connectionTracking") != NULL);
+    put_i64(&b, reserve_selected(c, spec));
     put_status(&b, c->rt->syms, cls);
     arena_done(&a);
     char *key = buf_take(&b);
@@ -371,6 +437,13 @@ struct market *market_of(struct cloud *c, const struct nodeclass *cls, struct er
     stock_expire(c);
     if (!e || !e->spec || e->generation != cls->m.generation) {
         err_set(reterr, ERR_UNAVAILABLE, "EC2NodeClass %s is being looked at", cls->m.name);
+        return NULL;
+    }
+    /* Else their instances would be bought once more. */
+    if (reserve_selected(c, e->spec) && !e->res.have[PART_RESERVATIONS] &&
+        e->res.err[PART_RESERVATIONS].kind == ERR_NONE) {
+        err_set(reterr, ERR_UNAVAILABLE,
+                "capacity reservations of EC2NodeClass %s are being looked at", cls->m.name);
         return NULL;
     }
     char *key = key_of(c, cls, e->spec);

@@ -59,6 +59,7 @@ bool launch_unfulfillable(const char *code, const char *message)
                                         CODE_SUBNET_FULL,
                                         "MaxFleetCountExceeded",
                                         "ReservationCapacityExceeded",
+                                        CODE_NO_RESERVATION,
                                         CODE_SPOT_ROLE};
     for (size_t i = 0; i < ARRAY_LEN(codes); i++) {
         if (str_eq(codes[i], code)) {

@@ -105,7 +105,10 @@ static int type_cmp(const void *a, const void *b)
     if (x->price_pusd_h != y->price_pusd_h) {
         return x->price_pusd_h < y->price_pusd_h ? -1 : 1;
     }
-    return x->type < y->type ? -1 : x->type > y->type;
+    if (x->type != y->type) {
+        return x->type < y->type ? -1 : 1;
+    }
+    return x->zones < y->zones ? -1 : x->zones > y->zones;
 }
 
 static struct plan_type *collect(struct planner *p, enum capacity_type ct, uint32_t *ret_n)
@@ -119,6 +122,95 @@ static struct plan_type *collect(struct planner *p, enum capacity_type ct, uint3
         if (pt.zones) {
             v[n++] = pt;
         }
+    }
+    if (n > 0) {
+        qsort(v, n, sizeof(*v), type_cmp);
+    }
+    *ret_n = n;
+    return v;
+}
+
+/* ---- reserved capacity ------------------------------------------------------------------------
+ */
+
+static bool allows(const struct planner *p, sym key, sym value)
+{
+    const struct req *r = reqset_get(p->in->reqs, key);
+    return !r || (value != SYM_NONE && req_has(p->in->syms, r, value));
+}
+
+static bool usable(const struct planner *p, const struct reservation *r)
+{
+    return r->count > 0 && bits_test(p->bits, r->type) && ((p->mask.zones >> r->zone) & 1) &&
+           allows(p, L_RESERVATION_ID, r->id) && allows(p, L_RESERVATION_TYPE, r->kind) &&
+           allows(p, L_RESERVATION_INTERRUPTIBLE, r->interruptible ? V_TRUE : V_FALSE);
+}
+
+static bool is_block(const struct planner *p, const struct reservation *r)
+{
+    return str_eq(sym_str(p->in->syms, r->kind), "capacity-block");
+}
+
+/* One launch asks for one kind: plain before blocks before what may be interrupted. */
+static int kind_of(const struct planner *p, const struct reservation *r)
+{
+    return r->interruptible ? 2 : is_block(p, r) ? 1 : 0;
+}
+
+/* Those of one place: the one with most room. */
+static bool better(const struct planner *p, const struct reservation *x,
+                   const struct reservation *y)
+{
+    return x->count != y->count ? x->count > y->count : sym_cmp(p->in->syms, x->id, y->id) < 0;
+}
+
+static const struct reservation *cheapest_of(const struct planner *p, const struct reservation *v,
+                                             uint32_t n)
+{
+    const struct reservation *best = NULL;
+    for (uint32_t i = 0; i < n; i++) {
+        if (!usable(p, &v[i])) {
+            continue;
+        }
+        bool cheaper = best && v[i].price_pusd_h < best->price_pusd_h;
+        bool same = best && v[i].price_pusd_h == best->price_pusd_h;
+        if (!best || cheaper || (same && kind_of(p, &v[i]) < kind_of(p, best))) {
+            best = &v[i];
+        }
+    }
+    return best;
+}
+
+static struct plan_type *place_of(struct plan_type *v, uint32_t n, const struct reservation *r)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (v[i].reservation.type == r->type && v[i].reservation.zone == r->zone) {
+            return &v[i];
+        }
+    }
+    return NULL;
+}
+
+/* Of the kind of the cheapest, per type and zone the one with most room; of blocks one alone, since
+ * a launch takes one of them. */
+static struct plan_type *collect_reserved(struct planner *p, uint32_t *ret_n)
+{
+    uint32_t n_in, n = 0;
+    const struct reservation *in = offerings_reservations(p->in->offerings, &n_in);
+    const struct reservation *first = cheapest_of(p, in, n_in);
+    struct plan_type *v = ARENA_NEW_N(p->a, struct plan_type, n_in);
+    for (uint32_t i = 0; i < n_in; i++) {
+        const struct reservation *r = &in[i];
+        if (!usable(p, r) || kind_of(p, r) != kind_of(p, first) || (is_block(p, r) && r != first)) {
+            continue;
+        }
+        struct plan_type *at = place_of(v, n, r);
+        if (!at) {
+            at = &v[n++];
+        } else if (!better(p, r, &at->reservation)) {
+            continue;
+        }
+        *at = (struct plan_type){r->type, UINT64_C(1) << r->zone, r->price_pusd_h, *r};
     }
     if (n > 0) {
         qsort(v, n, sizeof(*v), type_cmp);
@@ -196,11 +288,12 @@ void plan_build(struct arena *a, const struct plan_in *in, struct plan *ret)
     drop_exotic(&p);
     limit_spot(&p);
     ret->spot_allowed = (p.mask.cts >> CT_SPOT) & 1;
-    static const enum capacity_type order[] = {CT_SPOT, CT_ON_DEMAND};
+    static const enum capacity_type order[] = {CT_RESERVED, CT_SPOT, CT_ON_DEMAND};
     for (size_t i = 0; i < ARRAY_LEN(order) && ret->n_types == 0; i++) {
         if ((p.mask.cts >> order[i]) & 1) {
             ret->ct = order[i];
-            struct plan_type *v = collect(&p, order[i], &ret->n_types);
+            struct plan_type *v = order[i] == CT_RESERVED ? collect_reserved(&p, &ret->n_types)
+                                                          : collect(&p, order[i], &ret->n_types);
             ret->n_types = cut(&p, v, ret->n_types, in->max_types);
             ret->types = v;
         }

@@ -10,6 +10,7 @@
 #include "common/base/alloc.h"
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
+#include "common/base/timefmt.h"
 
 #define SUBNETS_REFRESH_NS (1 * NS_PER_MIN)
 #define GROUPS_REFRESH_NS (1 * NS_PER_MIN)
@@ -17,6 +18,7 @@
 #define IMAGES_NONE_NS (1 * NS_PER_MIN)
 #define PROFILE_REFRESH_NS (15 * NS_PER_MIN)
 #define PROFILE_NONE_NS (1 * NS_PER_MIN)
+#define RESERVATIONS_REFRESH_NS (1 * NS_PER_MIN)
 #define RESOLVE_RETRY_MAX_NS (1 * NS_PER_MIN)
 
 enum question { ASK_DESCRIBE, ASK_PARAMETER, ASK_PROFILE };
@@ -44,13 +46,15 @@ struct resolving {
     uint32_t n_asks, cap_asks, at;
     unsigned parts;
     bool failed[PART_COUNT];
+    int64_t asked_ns; /* monotonic */
     /* collected, in the job's arena */
     struct ec2_subnet *subnets;
     struct ec2_group *groups;
     struct image_in *images;
     struct variant_of *variants;
     uint32_t n_subnets, cap_subnets, n_groups, cap_groups, n_images, cap_images;
-    uint32_t n_variants, cap_variants;
+    struct ec2_reservation *reservations;
+    uint32_t n_variants, cap_variants, n_reservations, cap_reservations;
 };
 
 /* ---- what was resolved --------------------------------------------------------------------------
@@ -73,6 +77,7 @@ void resolved_clear(struct resolved *r)
     clear_subnets(r);
     json_decref(r->groups);
     json_decref(r->images);
+    json_decref(r->reservations);
     free(r->profile);
     free(r->profile_why);
     *r = (struct resolved){.n_subnets = 0};
@@ -119,9 +124,10 @@ static void add_tags(struct arena *a, const json_t *tags, struct ec2_filter *v, 
 
 static int64_t page_size(enum resolve_part part)
 {
-    return part == PART_SUBNETS  ? EC2_PAGE_SUBNETS
-           : part == PART_GROUPS ? EC2_PAGE_GROUPS
-                                 : EC2_PAGE_IMAGES;
+    return part == PART_SUBNETS        ? EC2_PAGE_SUBNETS
+           : part == PART_GROUPS       ? EC2_PAGE_GROUPS
+           : part == PART_RESERVATIONS ? EC2_PAGE_RESERVATIONS
+                                       : EC2_PAGE_IMAGES;
 }
 
 /* A question with room for n filters beside those of the part. */
@@ -134,6 +140,8 @@ static struct ec2_filter *add_describe(struct resolving *g, enum resolve_part pa
     if (part == PART_IMAGES) {
         q->req.include_deprecated = true;
         add_filter(&g->j.mem, v, &q->req.filters.n, "state", one_string(&g->j.mem, "available"));
+    } else if (part == PART_RESERVATIONS) {
+        add_filter(&g->j.mem, v, &q->req.filters.n, "state", one_string(&g->j.mem, "active"));
     }
     return v;
 }
@@ -301,6 +309,32 @@ static void ask_profile(struct resolving *g)
     }
 }
 
+/* One id at a time: EC2 fails the whole question for one that it does not know. */
+static void ask_reservations(struct resolving *g)
+{
+    size_t i;
+    json_t *term;
+    json_array_foreach (jsonx_arr(g->spec, "capacityReservationSelectorTerms"), i, term) {
+        struct arena *a = &g->j.mem;
+        const json_t *tags = jsonx_obj(term, "tags");
+        const char *id = jsonx_str_or(term, "id", ""), *owner = jsonx_str_or(term, "ownerID", "");
+        const char *match = jsonx_str_or(term, "instanceMatchCriteria", "");
+        struct ec2_filter *f = add_describe(g, PART_RESERVATIONS, json_object_size(tags) + 2);
+        struct ec2_describe *req = &g->asks[g->n_asks - 1].req;
+        if (*id) {
+            req->ids = one_string(a, id);
+            req->max_results = 0;
+        }
+        add_tags(a, tags, f, &req->filters.n);
+        if (*owner) {
+            add_filter(a, f, &req->filters.n, "owner-id", one_string(a, owner));
+        }
+        if (*match) {
+            add_filter(a, f, &req->filters.n, "instance-match-criteria", one_string(a, match));
+        }
+    }
+}
+
 /* ---- answers ------------------------------------------------------------------------------------
  */
 
@@ -363,6 +397,16 @@ static int take_page(struct resolving *g, const struct aws_result *res, const ch
             g->groups[g->n_groups++] = page.v[i];
         }
         *ret_token = page.next_token;
+    } else if (current(g)->part == PART_RESERVATIONS) {
+        struct ec2_reservations page;
+        if (ec2_parse_describe_reservations(a, res->body, res->body_n, &page, err) < 0) {
+            return -1;
+        }
+        for (size_t i = 0; i < page.n && g->n_reservations < RESOLVE_MAX; i++) {
+            ARENA_GROW(a, g->reservations, g->n_reservations, g->cap_reservations);
+            g->reservations[g->n_reservations++] = page.v[i];
+        }
+        *ret_token = page.next_token;
     } else {
         struct ec2_images page;
         if (ec2_parse_describe_images(a, res->body, res->body_n, &page, err) < 0) {
@@ -379,6 +423,11 @@ static void on_page(struct job *j, void *ctx UNUSED, const struct aws_result *re
     struct resolving *g = (struct resolving *)j;
     struct err err = res->err;
     const char *token = NULL;
+    if (err.kind == ERR_NOT_FOUND && current(g)->part == PART_RESERVATIONS) {
+        g->at++; /* one that has ended: the others are still to be had */
+        next(g);
+        return;
+    }
     if (err.kind != ERR_NONE || take_page(g, res, &token, &err) < 0) {
         part_failed(g, &err);
         return;
@@ -464,6 +513,8 @@ static void ask_page(struct resolving *g, struct ask *q)
         ec2_encode_describe_subnets(&f, &q->req);
     } else if (q->part == PART_GROUPS) {
         ec2_encode_describe_groups(&f, &q->req);
+    } else if (q->part == PART_RESERVATIONS) {
+        ec2_encode_describe_reservations(&f, &q->req);
     } else {
         ec2_encode_describe_images(&f, &q->req);
     }
@@ -578,6 +629,47 @@ static void commit_groups(struct resolving *g)
     g->into->groups = list;
 }
 
+static int reservation_cmp(const void *a, const void *b)
+{
+    return str_cmp(((const struct ec2_reservation *)a)->id,
+                   ((const struct ec2_reservation *)b)->id);
+}
+
+static json_t *reservation_json(const struct ec2_reservation *r, int64_t now_ns)
+{
+    char end[TIMEFMT_TEXT];
+    const char *kind = r->kind ? r->kind : "default";
+    bool expiring = str_eq(kind, "capacity-block") && r->end_wall_ns &&
+                    r->end_wall_ns - now_ns < RESERVE_EXPIRING_NS;
+    json_t *o = json_pack(
+        "{s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:s}", "id", r->id, "instanceType", r->instance_type,
+        "availabilityZone", r->zone, "ownerID", r->owner_id ? r->owner_id : "",
+        "instanceMatchCriteria", r->match ? r->match : "targeted", "reservationType", kind,
+        "interruptible", r->interruptible, "state", expiring ? "expiring" : "active");
+    if (r->end_wall_ns) {
+        json_object_set_new(o, "endTime", json_string(timefmt_rfc3339(r->end_wall_ns, end)));
+    }
+    return o;
+}
+
+static void commit_reservations(struct resolving *g)
+{
+    struct cloud *c = g->j.c;
+    json_t *list = json_array();
+    if (g->n_reservations > 0) {
+        qsort(g->reservations, g->n_reservations, sizeof(*g->reservations), reservation_cmp);
+    }
+    for (uint32_t i = 0; i < g->n_reservations; i++) {
+        const struct ec2_reservation *r = &g->reservations[i];
+        if (i == 0 || !str_eq(r->id, g->reservations[i - 1].id)) {
+            json_array_append_new(list, reservation_json(r, cloud_wall(c)));
+            reserve_told(c, r->id, r->available, g->asked_ns);
+        }
+    }
+    json_decref(g->into->reservations);
+    g->into->reservations = list;
+}
+
 static int64_t period_ns(const struct resolved *r, enum resolve_part part)
 {
     switch (part) {
@@ -587,6 +679,8 @@ static int64_t period_ns(const struct resolved *r, enum resolve_part part)
         return GROUPS_REFRESH_NS;
     case PART_IMAGES:
         return json_array_size(r->images) ? IMAGES_REFRESH_NS : IMAGES_NONE_NS;
+    case PART_RESERVATIONS:
+        return RESERVATIONS_REFRESH_NS;
     default:
         return r->profile ? PROFILE_REFRESH_NS : PROFILE_NONE_NS;
     }
@@ -608,6 +702,8 @@ static void commit(struct resolving *g, enum resolve_part part)
     } else if (part == PART_IMAGES) {
         json_decref(r->images);
         r->images = images_status(g->images, g->n_images, cloud_wall(c));
+    } else if (part == PART_RESERVATIONS) {
+        commit_reservations(g);
     }
     r->have[part] = true;
     r->failures[part] = 0;
@@ -638,7 +734,9 @@ static void resolving_drop(struct job *j)
 
 static void begin(struct job *j)
 {
-    next((struct resolving *)j);
+    struct resolving *g = (struct resolving *)j;
+    g->asked_ns = cloud_mono(j->c);
+    next(g);
 }
 
 struct job *resolve_start(struct cloud *c, const char *cls, const json_t *spec, unsigned parts,
@@ -661,6 +759,9 @@ struct job *resolve_start(struct cloud *c, const char *cls, const json_t *spec, 
     }
     if (parts & (1u << PART_PROFILE)) {
         ask_profile(g);
+    }
+    if ((parts & (1u << PART_RESERVATIONS)) && reserve_selected(c, spec)) {
+        ask_reservations(g);
     }
     job_later(&g->j, 0, begin);
     return &g->j;

@@ -12,7 +12,9 @@
 #include "common/base/alloc.h"
 #include "common/base/map.h"
 #include "common/base/str.h"
+#include "common/core/approval.h"
 #include "common/core/candidate.h"
+#include "common/kube/events.h"
 #include "holds.h"
 
 /* A node that was decided on and has its quiet time, or was let go and has its peace. */
@@ -91,6 +93,23 @@ static bool not_ripe_or_nominated(void *ctx, const struct snapshot_node *n, cons
     return !w || w->ripe_ns > now_of(e) || nominated(ctx, n, ret_pod);
 }
 
+/* Empty waits only where it is named. */
+static bool waits_for_approval(const struct emptiness *e, const struct snapshot_node *n)
+{
+    return approval_of(n->pool->np, e->rt->opt->approval) & DISRUPT_EMPTY;
+}
+
+static void say_unapproved(struct emptiness *e, const struct snapshot_node *n)
+{
+    const struct events_subject about[] = {
+        {KIND_NODE, NULL, n->node->m.name, n->node->m.uid},
+        {KIND_NODE_CLAIM, NULL, n->claim->m.name, n->claim->m.uid}};
+    for (size_t i = 0; i < ARRAY_LEN(about); i++) {
+        events_normal(e->rt->events, &about[i], "DisruptionBlocked",
+                      "Cannot disrupt Node: its removal waits for a decision (%s)", ANN_APPROVAL);
+    }
+}
+
 static bool in_group(void *ctx, const struct snapshot_node *n)
 {
     const struct emptiness *e = ctx;
@@ -146,6 +165,18 @@ static void decide(struct emptiness *e, struct candidate_in *in, struct decision
     d->plan = candidate_empty_plan(&d->mem, in);
 }
 
+/* After the quiet time: an annotation may have come meanwhile. */
+static void leave_out_unapproved(const struct emptiness *e, struct decision *d)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < d->plan.n; i++) {
+        if (!waits_for_approval(e, d->plan.nodes[i])) {
+            d->plan.nodes[n++] = d->plan.nodes[i];
+        }
+    }
+    d->plan.n = n;
+}
+
 static void decision_done(struct emptiness *e, struct decision *d)
 {
     store_thaw(e->rt->store);
@@ -194,7 +225,11 @@ static void look(struct emptiness *e)
     decide(e, &in, &d);
     metric_set(e->eligible, LABELS("empty"), d.plan.n);
     for (uint32_t i = 0; i < d.plan.n; i++) {
-        wait_quiet(e, d.plan.nodes[i]);
+        if (waits_for_approval(e, d.plan.nodes[i])) {
+            say_unapproved(e, d.plan.nodes[i]);
+        } else {
+            wait_quiet(e, d.plan.nodes[i]);
+        }
     }
     decision_done(e, &d);
 }
@@ -262,6 +297,7 @@ static void ripe(void *arg)
             .facts = {.nominated = not_ripe_or_nominated, .in_command = in_group}};
         struct decision d;
         decide(e, &in, &d);
+        leave_out_unapproved(e, &d);
         if (e->rt->opt->mode == MODE_OBSERVE) {
             for (uint32_t i = 0; i < d.plan.n; i++) {
                 would_remove(e, d.plan.nodes[i]);

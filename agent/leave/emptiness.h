@@ -11,6 +11,9 @@
  * open, the store or the cloud is not ready, writing is not allowed, EC2 is failing or the clocks
  * differ; a pool whose last launches failed keeps its nodes (launchlog.h).
  *
+ * Where a pool asks for a decision about empty nodes (core/approval.h) they stay, and an Event says
+ * so.
+ *
  * Mode provision removes nothing by its own decision; mode observe logs what it would remove.
  */
 #ifndef KARP_AGENT_EMPTINESS_H

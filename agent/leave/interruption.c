@@ -227,6 +227,9 @@ static bool act(struct interruption *i, const struct nodeclaim *nc, enum notice_
     if (kind == NOTICE_SPOT && !again) {
         avoid_offering(i, nc, "SpotInterruption");
     }
+    if (kind == NOTICE_RESERVATION && !again) {
+        cloud_reservation_empty(i->rt->cloud, claim_label(i->rt, nc, L_RESERVATION_ID));
+    }
     depart_order(i->depart, nc, &why);
     return true;
 }

@@ -84,6 +84,7 @@ static void on_created(void *arg, const struct kube_resp *resp)
         job_end(j, name, NULL);
     } else {
         brake_give_back(c->brake);
+        ineffective_give_back(c->rt->ineffective, j->order);
         log_error(c->rt->log, "cannot create NodeClaim", "NodePool", j->order->pool, "error",
                   resp->err.msg);
         job_end(j, NULL, resp->err.msg);
@@ -92,7 +93,8 @@ static void on_created(void *arg, const struct kube_resp *resp)
 
 static void send(struct creator *c, struct job *j)
 {
-    const char *why = brake_refuses(c->brake, j->order);
+    const char *why = ineffective_refuses(c->rt->ineffective, j->order);
+    why = why ? why : brake_refuses(c->brake, j->order);
     size_t slot = 0;
     if (why) {
         log_info(c->rt->log, "not launching", "NodePool", j->order->pool, "reason", why);
@@ -105,6 +107,7 @@ static void send(struct creator *c, struct job *j)
     c->open[slot] = j;
     c->n_open++;
     brake_take(c->brake);
+    ineffective_take(c->rt->ineffective, j->order);
     kube_create(&c->rt->client, KIND_NODE_CLAIM, NULL, j->order->body, on_created, j);
 }
 

@@ -179,17 +179,43 @@ static void add_class(struct trial *t, uint64_t cls)
     }
 }
 
-/* A class that is held and tried once more waits again for the next time. */
-static void tried_again(struct ineffective *it, const struct trial *t)
+static struct row *row_of(const struct ineffective *it, const struct order *o, uint32_t pod)
 {
-    for (uint32_t i = 0; i < t->n; i++) {
-        char key[320];
-        row_key(t->pool, t->cls[i], key);
-        struct row *r = map_get(it->rows, key);
-        if (r && r->held) {
-            r->retry_ns = now_of(it) + INEFFECTIVE_RETRY_NS;
+    char key[320];
+    row_key(o->pool, o->pods[pod].cls, key);
+    return map_get(it->rows, key);
+}
+
+const char *ineffective_refuses(const struct ineffective *it, const struct order *o)
+{
+    uint32_t i = 0;
+    for (; i < o->n_pods; i++) {
+        const struct row *r = row_of(it, o, i);
+        if (!r || !r->held || now_of(it) >= r->retry_ns) {
+            break;
         }
     }
+    return o->n_pods > 0 && i == o->n_pods ? "launches for these pods help nobody" : NULL;
+}
+
+static void try_again_at(struct ineffective *it, const struct order *o, int64_t at_ns)
+{
+    for (uint32_t i = 0; i < o->n_pods; i++) {
+        struct row *r = row_of(it, o, i);
+        if (r && r->held) {
+            r->retry_ns = at_ns;
+        }
+    }
+}
+
+void ineffective_take(struct ineffective *it, const struct order *o)
+{
+    try_again_at(it, o, now_of(it) + INEFFECTIVE_RETRY_NS);
+}
+
+void ineffective_give_back(struct ineffective *it, const struct order *o)
+{
+    try_again_at(it, o, now_of(it));
 }
 
 void ineffective_launched(struct ineffective *it, const struct order *o, const char *claim)
@@ -199,7 +225,6 @@ void ineffective_launched(struct ineffective *it, const struct order *o, const c
     for (uint32_t i = 0; i < o->n_pods; i++) {
         add_class(t, o->pods[i].cls);
     }
-    tried_again(it, t);
     bool full = false;
     struct trial *old = map_put(it->trials, claim, t, &full);
     if (old || full) {

@@ -9,7 +9,8 @@
  * INEFFECTIVE_MAX of those, nothing is launched for the class in that pool
  * (REASON_LaunchIneffective), and the pool's condition LaunchIneffective is True. A pod of the
  * class being bound anywhere starts the count anew, and after each INEFFECTIVE_RETRY_NS one more
- * round is tried. Others are served.
+ * launch is tried: of a plan's orders that serve nobody else the first goes out. Others are
+ * served.
  *
  * A cache: empty after a restart.
  */
@@ -29,6 +30,13 @@ struct ineffective;
 struct ineffective *ineffective_new(struct runtime *rt); /* subscribes to claims and pods */
 void ineffective_free(struct ineffective *it);
 
+/* NULL: go ahead. Else why not, for the log: all that it serves is held back, and not to be tried
+ * now. */
+const char *ineffective_refuses(const struct ineffective *it, const struct order *o);
+/* The claim is being created: what it serves is tried, and held back again. */
+void ineffective_take(struct ineffective *it, const struct order *o);
+/* It was not created after all. */
+void ineffective_give_back(struct ineffective *it, const struct order *o);
 /* The order's claim was created under this name. */
 void ineffective_launched(struct ineffective *it, const struct order *o, const char *claim);
 /* Adds what must not be launched for to a decision's input; texts in a. */

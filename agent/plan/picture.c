@@ -119,6 +119,7 @@ void picture_options(struct runtime *rt, struct arena *a, struct sched_options *
 {
     const struct agent_options *o = rt->opt;
     sched_options_default(ret);
+    ret->placement = o->placement;
     ret->preference = o->preference;
     ret->min_values = o->min_values;
     ret->max_share_permyriad = o->max_share_permyriad;

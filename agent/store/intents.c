@@ -196,8 +196,14 @@ static bool waits(const struct intents *it, const struct pod *p)
 
 bool intents_planned(struct intents *it, const struct pod *p)
 {
-    char key[1024];
-    snprintf(key, sizeof(key), "%s/%s", p->m.ns, p->m.name);
+    char key[1024]; /* asked of every pod of every decision: no format is parsed here */
+    size_t n_ns = strlen(p->m.ns), n_name = strlen(p->m.name);
+    if (n_ns + n_name + 2 > sizeof(key)) {
+        return false;
+    }
+    memcpy(key, p->m.ns, n_ns);
+    key[n_ns] = '/';
+    memcpy(key + n_ns + 1, p->m.name, n_name + 1);
     struct intent *in = map_get(it->pods, key);
     if (!in || !str_eq(in->uid, p->m.uid)) {
         return false;

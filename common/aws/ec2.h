@@ -42,6 +42,7 @@
 #define EC2_PAGE_OFFERINGS 1000
 #define EC2_PAGE_SPOT_PRICES 2000
 #define EC2_PAGE_TEMPLATES 200
+#define EC2_PAGE_RESERVATIONS 1000
 
 struct ec2_tag {
     const char *key, *value;
@@ -307,7 +308,9 @@ int ec2_parse_create_tags(struct arena *a, const char *body, size_t n, struct er
 
 /* ---- what a node class selects --------------------------------------------------------------- */
 
-/* For DescribeSubnets, DescribeSecurityGroups and DescribeImages alike. */
+/* For DescribeSubnets, DescribeSecurityGroups, DescribeImages and DescribeCapacityReservations
+ * alike.
+ */
 struct ec2_describe {
     struct ec2_strings ids, names; /* names: security groups only */
     struct ec2_strings owners;     /* images only */
@@ -363,6 +366,27 @@ int ec2_parse_describe_groups(struct arena *a, const char *body, size_t n, struc
 void ec2_encode_describe_images(struct form *f, const struct ec2_describe *req);
 int ec2_parse_describe_images(struct arena *a, const char *body, size_t n, struct ec2_images *ret,
                               struct err *reterr);
+
+/* ---- capacity reservations ------------------------------------------------------------------- */
+
+struct ec2_reservation {
+    const char *id, *instance_type, *zone, *owner_id;
+    const char *match;   /* "open", "targeted" */
+    const char *kind;    /* "default", "capacity-block"; NULL = not said */
+    int64_t available;   /* instances that can still be launched in it */
+    int64_t end_wall_ns; /* 0 = without end */
+    bool interruptible;
+};
+
+struct ec2_reservations {
+    const struct ec2_reservation *v;
+    size_t n;
+    const char *next_token;
+};
+
+void ec2_encode_describe_reservations(struct form *f, const struct ec2_describe *req);
+int ec2_parse_describe_reservations(struct arena *a, const char *body, size_t n,
+                                    struct ec2_reservations *ret, struct err *reterr);
 
 /* ---- where types are offered, and what spot costs -------------------------------------------- */
 

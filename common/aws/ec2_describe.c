@@ -1,4 +1,5 @@
-/* ec2_describe.c - subnets, security groups, images, offerings, spot prices (ec2.h) */
+/* ec2_describe.c - subnets, security groups, images, reservations, offerings, spot prices (ec2.h)
+ */
 #include "ec2_wire.h"
 
 static int missing(const char *what, struct err *reterr)
@@ -122,6 +123,48 @@ int ec2_parse_describe_images(struct arena *a, const char *body, size_t n, struc
         }
     }
     *ret = (struct ec2_images){v, count, ec2_text(root, "nextToken")};
+    return 0;
+}
+
+/* ---- capacity reservations ------------------------------------------------------------------- */
+
+void ec2_encode_describe_reservations(struct form *f, const struct ec2_describe *req)
+{
+    form_init(f, "DescribeCapacityReservations", EC2_VERSION);
+    ec2_put_strings(f, "CapacityReservationId", &req->ids);
+    ec2_put_filters(f, &req->filters);
+    ec2_put_page(f, req->max_results, req->next_token);
+}
+
+int ec2_parse_describe_reservations(struct arena *a, const char *body, size_t n,
+                                    struct ec2_reservations *ret, struct err *reterr)
+{
+    const struct xml *root = ec2_root(a, body, n, "DescribeCapacityReservationsResponse",
+                                      "capacityReservationSet", reterr);
+    if (!root) {
+        return -1;
+    }
+    struct ec2_reservation *v =
+        ARENA_NEW_N(a, struct ec2_reservation, xml_count(root, "capacityReservationSet", "item"));
+    size_t count = 0;
+    for (XML_EACH(xml_at(root, "capacityReservationSet"), "item", it)) {
+        struct ec2_reservation *r = &v[count++];
+        *r = (struct ec2_reservation){
+            .id = ec2_text(it, "capacityReservationId"),
+            .instance_type = ec2_text(it, "instanceType"),
+            .zone = ec2_text(it, "availabilityZone"),
+            .owner_id = ec2_text(it, "ownerId"),
+            .match = ec2_text(it, "instanceMatchCriteria"),
+            .kind = ec2_text(it, "reservationType"),
+            .available = xml_int(it, "availableInstanceCount", 0),
+            .end_wall_ns = xml_time(it, "endDate", 0),
+            .interruptible = xml_bool(it, "interruptible", false),
+        };
+        if (!r->id || !r->instance_type || !r->zone) {
+            return missing("a capacity reservation", reterr);
+        }
+    }
+    *ret = (struct ec2_reservations){v, count, ec2_text(root, "nextToken")};
     return 0;
 }
 

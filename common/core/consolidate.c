@@ -364,6 +364,7 @@ static void begin_search(struct consolidate *c)
     begin_kinds(c);
     begin_ranks(c);
     c->g.nodes = ARENA_NEW_N(c->a, struct grown, c->n_sets);
+    c->g.same.members = ARENA_NEW_N(c->a, struct cand *, c->n_sets);
     c->g.refused = ARENA_NEW_N(c->a, uint8_t, c->n_kinds);
     c->g.failed = ARENA_NEW_N(c->a, int64_t, c->n_kinds);
     c->fresh = arena_memdup(c->a, c->cands, c->n_cands * sizeof(*c->cands));
@@ -430,7 +431,7 @@ static void compare(struct consolidate *c)
 {
     int64_t saving = saving_of(c);
     if (c->try == 0 || saving > c->best.saving) {
-        c->best = (struct attempt){c->found, c->n_found, NULL, saving};
+        c->best = (struct attempt){c->found, c->n_found, NULL, saving, c->same};
         c->best.cands = arena_memdup(c->a, c->cands, c->n_cands * sizeof(*c->cands));
     }
 }
@@ -451,6 +452,7 @@ static void begin_again(struct consolidate *c)
 {
     c->found = NULL;
     c->n_found = c->cap_found = 0;
+    c->same = NULL;
     if (c->n_cands > 0) {
         memcpy(c->cands, c->fresh, c->n_cands * sizeof(*c->cands));
     }
@@ -476,6 +478,7 @@ static void finish(struct consolidate *c)
     whatif_end(c->s);
     c->s = NULL;
     replay_take(c);
+    same_take(c);
     verdict_all(c);
     c->phase = PHASE_DONE;
 }

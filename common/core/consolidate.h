@@ -154,11 +154,27 @@ struct plan_budget {
     int64_t closes_ns; /* allowed is more than 0 now and 0 from then on */
 };
 
+/* Nodes whose pods would fit on fewer new ones at the same price (ours): no step, but worth a word,
+ * because each carries its DaemonSets. They all stay in this plan. */
+struct same_price {
+    const struct snapshot_node *const *out; /* by pool, then name; at least two */
+    uint32_t n_out;
+    const struct same_price_in *in; /* fewer */
+    uint32_t n_in;
+    int64_t price_pusd_h; /* of all that leave, and of all that come */
+};
+struct same_price_in {
+    const struct snapshot_pool *pool;
+    sym type;
+};
+
 struct consolidate_result {
     const struct consolidate_step *steps; /* in the order of execution */
     uint32_t n_steps;
     const struct node_verdict *nodes; /* by pool, then name */
     uint32_t n_nodes;
+    const struct same_price *same; /* as they were found */
+    uint32_t n_same;
     const struct plan_budget *budgets; /* pools by name; Underutilized, Empty, Drifted */
     uint32_t n_budgets;
     int64_t price_pusd_h; /* of the nodes told about, those of unknown price left out */

@@ -5,6 +5,7 @@
  *   consolidate_search.c   nodes by themselves, and sets grown around a seed
  *   consolidate_price.c    is it worth it: prices, spot, min-saving, Balanced
  *   consolidate_keep.c     from a trial to a step of the plan
+ *   consolidate_same.c     sets that cost as much on fewer nodes
  *   consolidate_replay.c   the finished plan from the start
  *   consolidate_verdict.c  why the rest stays, budgets, all gates of one node
  */
@@ -49,7 +50,8 @@ struct cand {
     bool received;                      /* pods were moved to it: it stays */
     const uint32_t *got;                /* their numbers, own ones first; for PHASE_STAYS */
     uint32_t n_got;
-    bool sure; /* to be replaced by itself for at least: */
+    bool hinted; /* in a same_price */
+    bool sure;   /* to be replaced by itself for at least: */
     int64_t alone;
     int32_t step;
     struct reason why; /* it stays */
@@ -117,6 +119,17 @@ struct attempt {
     uint32_t n_found;
     struct cand *cands; /* as they were at its end */
     int64_t saving;
+    struct same_set *same; /* the last one first */
+};
+
+/* A set that fewer nodes could carry at the same price. */
+struct same_set {
+    struct same_set *next;
+    struct cand **members;
+    uint32_t n;
+    struct same_price_in in[CONSOLIDATE_MAX_NEW];
+    uint32_t n_in;
+    int64_t price;
 };
 
 /* One more node of a set, and how to go back before it. */
@@ -141,8 +154,9 @@ struct growth {
     struct best now, best, from;
     uint32_t from_n;
     struct whatif_mark start;
-    uint8_t *refused; /* per kind: at this number of claims */
-    int64_t *failed;  /* per kind: seeds of this price and less come to nothing */
+    struct same_set same; /* n 0: none so far */
+    uint8_t *refused;     /* per kind: at this number of claims */
+    int64_t *failed;      /* per kind: seeds of this price and less come to nothing */
 };
 
 struct consolidate {
@@ -174,6 +188,7 @@ struct consolidate {
     struct cand *fresh; /* candidates as they were before the first search */
     struct attempt best;
     struct growth g;
+    struct same_set *same; /* the last one first */
     struct found *found;
     uint32_t n_found, cap_found;
     struct {
@@ -199,6 +214,9 @@ struct worth {
 /* The cheapest offering of any of the types; PRICE_UNKNOWN. */
 int64_t price_cheapest(struct consolidate *c, const struct snapshot_pool *p, const uint64_t *types,
                        struct offer_mask offer);
+/* Its name; SYM_NONE. */
+sym price_cheapest_type(struct consolidate *c, const struct snapshot_pool *p, const uint64_t *types,
+                        struct offer_mask offer);
 /* Cheapest prices of the trial's claims; PRICE_UNKNOWN if one has none. */
 int64_t price_of_claims(struct consolidate *c);
 /* Is the trial at hand worth it? With `final` every rule is asked, and claims lose the types and
@@ -232,6 +250,15 @@ bool search_alone(struct consolidate *c);
 bool search_seed(struct consolidate *c);
 bool search_grow(struct consolidate *c);
 bool search_replace(struct consolidate *c);
+
+/* ---- consolidate_same.c ---------------------------------------------------------------------- */
+
+/* The growing set, whose new nodes cost that. */
+void same_note(struct consolidate *c, int64_t in);
+/* No step came of it. */
+void same_keep(struct consolidate *c);
+/* Those of the best search whose nodes stay are told. */
+void same_take(struct consolidate *c);
 
 /* ---- consolidate_replay.c -------------------------------------------------------------------- */
 

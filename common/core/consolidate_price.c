@@ -226,17 +226,31 @@ static const struct price_order *order_of(struct consolidate *c, const struct sn
     return o;
 }
 
+/* Its place in the order, or n. */
+static uint32_t first_of(const struct price_order *o, const uint64_t *types)
+{
+    uint32_t i = 0;
+    while (i < o->n && !bits_test(types, o->types[i])) {
+        i++;
+    }
+    return i;
+}
+
 /* Exotic types come last: they are launched only where nothing plain will do. */
 int64_t price_cheapest(struct consolidate *c, const struct snapshot_pool *p, const uint64_t *types,
                        struct offer_mask offer)
 {
     const struct price_order *o = order_of(c, p, offer);
-    for (uint32_t i = 0; i < o->n; i++) {
-        if (bits_test(types, o->types[i])) {
-            return o->prices[i];
-        }
-    }
-    return PRICE_UNKNOWN;
+    uint32_t i = first_of(o, types);
+    return i < o->n ? o->prices[i] : PRICE_UNKNOWN;
+}
+
+sym price_cheapest_type(struct consolidate *c, const struct snapshot_pool *p, const uint64_t *types,
+                        struct offer_mask offer)
+{
+    const struct price_order *o = order_of(c, p, offer);
+    uint32_t i = first_of(o, types);
+    return i < o->n ? catalog_type_name(p->catalog, o->types[i]) : SYM_NONE;
 }
 
 /* A reservation costs what it costs. */

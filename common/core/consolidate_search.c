@@ -222,14 +222,37 @@ bool search_stays(struct consolidate *c)
 
 /* ---- sets ------------------------------------------------------------------------------------ */
 
-/* Its pool's budgets never let one more go at once. */
-static bool too_many(const struct consolidate *c, const struct cand *x)
+static int64_t ever(const struct consolidate *c, const struct cand *x)
 {
-    int64_t n = 1;
+    return c->pools[x->node->pool - c->snap->pools].ever;
+}
+
+/* Members of the set from x's pool. */
+static int64_t of_pool(const struct consolidate *c, const struct cand *x)
+{
+    int64_t n = 0;
     for (uint32_t i = 0; i < c->g.n; i++) {
         n += c->g.nodes[i].cand->node->pool == x->node->pool;
     }
-    return n > c->pools[x->node->pool - c->snap->pools].ever;
+    return n;
+}
+
+/* Its pool's budgets never let one more go at once. Two are looked at all the same: they may be as
+ * dear as one. */
+static bool too_many(const struct consolidate *c, const struct cand *x)
+{
+    return of_pool(c, x) + 1 > (ever(c, x) > 2 ? ever(c, x) : 2);
+}
+
+static bool never_at_once(const struct consolidate *c)
+{
+    for (uint32_t i = 0; i < c->g.n; i++) {
+        const struct cand *x = c->g.nodes[i].cand;
+        if (ever(c, x) < 2 && of_pool(c, x) > ever(c, x)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static bool add(struct consolidate *c, struct cand *x)
@@ -274,10 +297,11 @@ static void note_best(struct consolidate *c)
     struct growth *g = &c->g;
     int64_t in = price_of_claims(c);
     struct best b = {g->n, g->out - in, g->potential};
-    if (in != PRICE_UNKNOWN && c->s->n_claims <= g->n &&
+    if (in != PRICE_UNKNOWN && c->s->n_claims <= g->n && !never_at_once(c) &&
         (c->try > 0 ? no_worse(&g->now, &b) : b.saving > g->now.saving)) {
         g->now = b;
     }
+    same_note(c, in);
 }
 
 static bool seed_known_to_fail(const struct consolidate *c, const struct cand *x)
@@ -300,7 +324,7 @@ bool search_seed(struct consolidate *c)
     g->n = g->at = g->misses = 0;
     g->out = g->potential = 0;
     g->now = g->best = g->from = (struct best){0, 0, 0};
-    g->from_n = 0;
+    g->from_n = g->same.n = 0;
     g->max_new = 1;
     g->serial++;
     memset(g->refused, 0, c->n_kinds * sizeof(*g->refused));
@@ -361,6 +385,7 @@ static void grown(struct consolidate *c)
 {
     struct growth *g = &c->g;
     if (!take_best(c)) {
+        same_keep(c);
         g->failed[g->seed->kind] = g->seed->price;
         c->at++;
     }

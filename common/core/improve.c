@@ -3,19 +3,62 @@
 #include "improve_int.h"
 
 #define CLAIMS_PER_STEP 64u
-#define LOOKS_PER_POD 600u
+#define LOOKS_PER_POD 400u
 #define LOOKS_AT_LEAST 100000u
 
 enum { STAGE_LOAD, STAGE_SEARCH, STAGE_REPLAY, STAGE_WRITE };
 
+/* ---- packed amounts -------------------------------------------------------------------------- */
+
+#define PACKED_MAX INT64_C(0x7fff)
+
+static uint64_t pack(const struct improve *m, const int64_t *v, bool up)
+{
+    uint64_t ret = 0;
+    for (uint32_t d = 0; d < IMPROVE_LANES; d++) {
+        int64_t more = up ? (INT64_C(1) << m->shift[d]) - 1 : 0;
+        int64_t n = v[d] <= 0 ? 0 : (v[d] + more) >> m->shift[d];
+        ret |= (uint64_t)(n < PACKED_MAX ? n : PACKED_MAX) << 16 * d;
+    }
+    return ret;
+}
+
+uint64_t improve_pack_room(const struct improve *m, const int64_t *v)
+{
+    return pack(m, v, true) | IMPROVE_GUARDS;
+}
+
+uint64_t improve_pack_need(const struct improve *m, const int64_t *v)
+{
+    return pack(m, v, false);
+}
+
+static void find_shifts(struct improve *m)
+{
+    int64_t most[IMPROVE_LANES] = {0};
+    for (uint32_t i = 0; i < m->n_bays; i++) {
+        const struct improve_menu *menu = &m->bays[i].menu;
+        for (uint32_t k = 0; k < menu->n * IMPROVE_LANES; k++) {
+            int64_t room = menu->room[k / IMPROVE_LANES][k % IMPROVE_LANES];
+            most[k % IMPROVE_LANES] =
+                room > most[k % IMPROVE_LANES] ? room : most[k % IMPROVE_LANES];
+        }
+    }
+    for (uint32_t d = 0; d < IMPROVE_LANES; d++) {
+        while (most[d] >> m->shift[d] >= PACKED_MAX) {
+            m->shift[d]++;
+        }
+    }
+}
+
 /* ---- kinds ----------------------------------------------------------------------------------- */
 
-static bool stays(const struct sched_class *k)
+bool improve_stays(const struct sched_class *k)
 {
     return k->volume != NULL || k->cls->n_host_ports > 0 || k->cls->requests.n_ext > 0;
 }
 
-static uint32_t kind_of(struct improve *m, uint32_t class_at, uint32_t way)
+uint32_t improve_kind(struct improve *m, uint32_t class_at, uint32_t way)
 {
     struct sched *s = m->s;
     uint32_t *first = &m->kind_of_class[class_at];
@@ -28,10 +71,12 @@ static uint32_t kind_of(struct improve *m, uint32_t class_at, uint32_t way)
     struct improve_kind *k = &m->kinds[m->n_kinds++];
     *k = (struct improve_kind){.k = &s->classes[class_at], .way = way, .next = *first};
     k->ask = sched_ask(s, k->k, way);
-    k->fixed = stays(k->k);
+    k->fixed = improve_stays(k->k);
     for (uint32_t d = 0; d < m->n_dims; d++) {
         k->need[d] = k->k->cls->requests.v[m->dims[d]];
     }
+    k->coarse = improve_pack_need(m, k->need);
+    k->coarse_up = improve_pack_room(m, k->need);
     improve_host_kind(m, k);
     *first = m->n_kinds;
     return m->n_kinds - 1;
@@ -106,8 +151,23 @@ static struct improve_lot *lot_of(struct improve *m, struct improve_bin *b, uint
         }
     }
     ARENA_GROW(m->s->a, b->lots, b->n_lots, b->cap_lots);
-    b->lots[b->n_lots] = (struct improve_lot){.kind = kind};
+    const struct improve_kind *k = &m->kinds[kind];
+    b->lots[b->n_lots] =
+        (struct improve_lot){.kind = kind, .coarse = k->coarse, .coarse_up = k->coarse_up};
     return &b->lots[b->n_lots++];
+}
+
+static void use(const struct improve *m, struct improve_bin *b, const int64_t *need, int64_t times)
+{
+    for (uint32_t d = 0; d < m->lanes; d++) {
+        b->used[d] += times * need[d];
+    }
+    for (uint32_t d = 0; d < m->lanes && b->slack != NULL; d++) {
+        b->slack[d] -= times * need[d];
+    }
+    if (b->slack != NULL) {
+        *b->coarse = improve_pack_room(m, b->slack);
+    }
 }
 
 static void put(struct improve *m, struct improve_bin *b, uint32_t kind, uint32_t pod)
@@ -119,9 +179,7 @@ static void put(struct improve *m, struct improve_bin *b, uint32_t kind, uint32_
         l->pods[i] = l->pods[i - 1];
     }
     l->pods[i] = pod;
-    for (uint32_t d = 0; d < m->n_dims; d++) {
-        b->used[d] += m->kinds[kind].need[d];
-    }
+    use(m, b, m->kinds[kind].need, 1);
 }
 
 static void take_out(struct improve *m, struct improve_bin *b, uint32_t kind, uint32_t pod)
@@ -132,9 +190,7 @@ static void take_out(struct improve *m, struct improve_bin *b, uint32_t kind, ui
         i++;
     }
     memmove(&l->pods[i], &l->pods[i + 1], (l->n - i - 1) * sizeof(*l->pods));
-    for (uint32_t d = 0; d < m->n_dims; d++) {
-        b->used[d] -= m->kinds[kind].need[d];
-    }
+    use(m, b, m->kinds[kind].need, -1);
     if (--l->n == 0) {
         uint32_t at = (uint32_t)(l - b->lots);
         memmove(&b->lots[at], &b->lots[at + 1], (b->n_lots - at - 1) * sizeof(*b->lots));
@@ -156,11 +212,74 @@ const int64_t *improve_most(const struct improve_bay *bay, const struct improve_
     return bay->pool->in->np->has_limits ? b->most : NULL;
 }
 
+static void find_slack(const struct improve *m, struct improve_bin *b)
+{
+    for (uint32_t d = 0; d < m->lanes; d++) {
+        b->slack[d] = b->rank == IMPROVE_NONE ? INT64_MIN / 2
+                                              : m->bays[b->bay].menu.room[b->rank][d] - b->used[d];
+    }
+    *b->coarse = improve_pack_room(m, b->slack);
+}
+
 void improve_rerank(struct improve *m, struct improve_bin *b)
 {
     const struct improve_bay *bay = &m->bays[b->bay];
     b->rank =
-        b->n_lots == 0 ? IMPROVE_NONE : improve_menu_find(m, bay, b->used, improve_most(bay, b));
+        b->n_lots == 0 ? IMPROVE_NONE : improve_menu_find(m, bay, 0, b->used, improve_most(bay, b));
+    if (b->slack != NULL) {
+        find_slack(m, b);
+    }
+}
+
+static void put_apart(struct improve *m, struct improve_bay *bay)
+{
+    uint32_t *v = ARENA_NEW_N(m->s->a, uint32_t, bay->cap_lined), n = 0;
+    uint32_t stride = bay->n_bins > IMPROVE_PARTNERS ? bay->n_bins / IMPROVE_PARTNERS : 1;
+    for (uint32_t from = 0; from < stride; from++) {
+        for (uint32_t i = from; i < bay->n_bins; i += stride) {
+            v[n++] = bay->bins[i];
+        }
+    }
+    bay->bins = v;
+}
+
+void improve_line_up_one(struct improve *m, struct improve_bay *bay, uint32_t at)
+{
+    struct improve_bin *b = &m->bins[bay->bins[at]];
+    b->coarse = &bay->coarse[at];
+    b->slack = bay->slack + (size_t)at * m->lanes;
+    if (b->n_lots == 0) {
+        b->rank = IMPROVE_NONE;
+    }
+    find_slack(m, b);
+    for (uint32_t l = 0; l < b->n_lots; l++) {
+        b->lots[l].coarse = m->kinds[b->lots[l].kind].coarse;
+        b->lots[l].coarse_up = m->kinds[b->lots[l].kind].coarse_up;
+    }
+}
+
+static void line_up(struct improve *m, struct improve_bay *bay)
+{
+    bay->cap_lined = bay->n_bins * (bay->pool->placement == PLACEMENT_CHEAPEST ? 2 : 1);
+    put_apart(m, bay);
+    bay->slack = ARENA_NEW_N(m->s->a, int64_t, (size_t)bay->cap_lined * m->lanes);
+    bay->coarse = ARENA_NEW_N(m->s->a, uint64_t, bay->cap_lined);
+    for (uint32_t i = 0; i < bay->n_bins; i++) {
+        improve_line_up_one(m, bay, i);
+    }
+}
+
+/* Every bin and kind is known. */
+static void loaded(struct improve *m)
+{
+    find_shifts(m);
+    for (uint32_t i = 0; i < m->n_kinds; i++) {
+        m->kinds[i].coarse = improve_pack_need(m, m->kinds[i].need);
+        m->kinds[i].coarse_up = improve_pack_room(m, m->kinds[i].need);
+    }
+    for (uint32_t i = 0; i < m->n_bays; i++) {
+        line_up(m, &m->bays[i]);
+    }
 }
 
 static bool left_alone(const struct sched_open *c)
@@ -179,17 +298,20 @@ static void load(struct improve *m, struct sched_open *c)
     struct improve_bin *b = &m->bins[m->n_bins];
     const struct nodepool *np = c->pool->in->np;
     if (left_alone(c)) {
+        m->alone[m->n_alone] = c;
+        m->n_alone += c->n_pods > 0;
         return;
     }
     *b = (struct improve_bin){.c = c, .bay = bay_of(m, c)};
     for (uint32_t i = 0; i < c->n_pods; i++) {
-        put(m, b, kind_of(m, s->class_of[c->taken[i].pod], c->taken[i].way), c->taken[i].pod);
+        put(m, b, improve_kind(m, s->class_of[c->taken[i].pod], c->taken[i].way), c->taken[i].pod);
     }
     for (int r = 0; np->has_limits && r < RES_FIXED; r++) {
         b->most[r] = np->limits.v[r] < 0 ? -1 : c->reserve.v[r];
     }
     improve_rerank(m, b);
     if (b->rank == IMPROVE_NONE) {
+        m->alone[m->n_alone++] = c;
         return;
     }
     struct improve_bay *bay = &m->bays[b->bay];
@@ -270,6 +392,8 @@ static void take_back(struct improve *m)
         }
     }
     for (uint32_t i = 0; i < m->n_bins; i++) {
+        /* One that was opened for it stays empty. */
+        m->bins[i].c->pool->opened -= m->bins[i].c->n_pods == 0;
         for (uint32_t l = 0; l < m->bins[i].n_lots; l++) {
             const struct improve_lot *lot = &m->bins[i].lots[l];
             for (uint32_t p = 0; p < lot->n; p++) {
@@ -292,6 +416,7 @@ static void find_dims(struct improve *m)
             m->dims[m->n_dims++] = (enum resource)r;
         }
     }
+    m->lanes = (m->n_dims + IMPROVE_LANES - 1) / IMPROVE_LANES * IMPROVE_LANES;
 }
 
 struct improve *improve_begin(struct sched *s)
@@ -300,7 +425,9 @@ struct improve *improve_begin(struct sched *s)
     m->s = s;
     find_dims(m);
     m->kind_of_class = ARENA_NEW_N(s->a, uint32_t, s->n_classes);
-    m->bins = ARENA_NEW_N(s->a, struct improve_bin, s->n_claims);
+    m->cap_bins = s->n_claims * 2;
+    m->bins = ARENA_NEW_N(s->a, struct improve_bin, m->cap_bins);
+    m->alone = ARENA_NEW_N(s->a, const struct sched_open *, s->n_claims);
     m->n_slots = 16;
     while (m->n_slots < s->n_claims * 2) {
         m->n_slots *= 2;
@@ -387,6 +514,7 @@ static bool move_on(struct improve *m)
             load(m, s->claims[m->at++]);
         }
         if (m->at == s->n_claims) {
+            loaded(m);
             m->stage = STAGE_SEARCH;
             m->baseline_pusd_h = improve_total(m);
         }

@@ -3,10 +3,11 @@
  *
  * Works on the claims of a pass that has placed its pods. Claims that differ in nothing but their
  * pods (pool, requirements, zones, capacity types) exchange them while that makes the sum of their
- * prices less: a pod goes where there is room, two change places, a claim is emptied. Nothing that
- * the pass decided otherwise is touched: a pod stays with its pool, its zone, the preferences that
- * it was placed with, on new capacity; there are never more claims than before. Rules about hosts
- * hold in the order of the pods' turns.
+ * prices less: a pod goes where there is room, two change places, a claim is emptied; and where the
+ * pool says Cheapest, a claim becomes two (improve_split.c), else there are never more claims than
+ * before. Nothing that the pass decided otherwise is touched: a pod stays with its pool, its zone,
+ * the preferences that it was placed with, on new capacity. Rules about hosts hold in the order of
+ * the pods' turns.
  *
  * Left alone are claims of reserved capacity or with minValues, volumes, host ports or extended
  * resources, and pods that rules tie to others on their host. A pool's limits are kept because no

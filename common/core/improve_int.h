@@ -5,6 +5,7 @@
  *   improve_menu.c   types by price, and which is the cheapest that holds so much
  *   improve_host.c   rules between pods of one host
  *   improve_search.c which pods go where
+ *   improve_split.c  one node more
  *   improve_safe.c   what kube-scheduler will make of it
  *
  * A kind is a class taken one way; pods of a kind are alike but for their turn. A bin is a claim as
@@ -20,15 +21,20 @@
 #define IMPROVE_NONE UINT32_MAX
 /* Looks at a pair of pods, or the like, that are one unit. */
 #define IMPROVE_LOOKS_PER_UNIT 512u
+#define IMPROVE_PARTNERS 128u /* other bins that one is compared with */
+/* Amounts of a pod or bin are compared so many dimensions at a time; unused ones are 0. */
+#define IMPROVE_LANES 4u
+_Static_assert(RES_FIXED % IMPROVE_LANES == 0, "amounts end with a whole number of lanes");
 
 struct improve_kind {
     struct sched_class *k;
     const struct sched_ask *ask;
     uint32_t way, next; /* the next kind of the class */
     int64_t need[RES_FIXED];
-    bool fixed; /* stays where it is */
-    bool hosts; /* rules about hosts concern it */
-    bool zonal; /* hard rules about other places do */
+    uint64_t coarse, coarse_up; /* the same, packed as a need and as room */
+    bool fixed;                 /* stays where it is */
+    bool hosts;                 /* rules about hosts concern it */
+    bool zonal;                 /* hard rules about other places do */
     /* Rules about hosts by number: bits of the first 64, or they must be looked for. */
     uint64_t owns, counts;
 };
@@ -37,6 +43,7 @@ struct improve_kind {
 struct improve_lot {
     uint32_t kind, n, cap;
     uint32_t *pods;
+    uint64_t coarse, coarse_up; /* the kind's */
 };
 
 struct improve_bin {
@@ -46,6 +53,8 @@ struct improve_bin {
     int64_t used[RES_FIXED];
     int64_t size[RES_FIXED]; /* what its type must hold: no less than used */
     int64_t most[RES_FIXED]; /* capacity that its type may have, where the pool has limits */
+    int64_t *slack;          /* its type's room that is not used, among its bay's; once loaded */
+    uint64_t *coarse;        /* the same, packed */
     struct improve_lot *lots;
     uint32_t n_lots, cap_lots;
     bool changed;
@@ -64,20 +73,29 @@ struct improve_bay {
     const struct sched_open *like; /* one of them */
     uint64_t *bits;                /* types that they may have */
     struct improve_menu menu;
+    /* Compared with each other are bins that stand together here. Claims that were opened together
+     * are full of like pods, so they are put apart. */
     uint32_t *bins;
+    int64_t *slack;   /* per bin so many lanes, less than anything for one that is empty */
+    uint64_t *coarse; /* per bin the same, packed */
     uint32_t n_bins, cap_bins, n_pods;
-    uint64_t budget; /* looks left */
+    uint32_t cap_lined; /* bins that there is room for once all are known */
+    uint64_t budget;    /* looks left */
 };
 
 struct improve {
     struct sched *s;
-    uint32_t n_dims; /* resources that pods ask for */
+    uint32_t n_dims;              /* resources that pods ask for */
+    uint32_t lanes;               /* n_dims and what pads them */
+    uint8_t shift[IMPROVE_LANES]; /* of packed amounts */
     enum resource dims[RES_FIXED];
     struct improve_kind *kinds;
     uint32_t n_kinds, cap_kinds;
     uint32_t *kind_of_class; /* the first one's number plus 1 */
     struct improve_bin *bins;
-    uint32_t n_bins;
+    uint32_t n_bins, cap_bins;
+    const struct sched_open **alone; /* claims with pods that are left as they are */
+    uint32_t n_alone;
     struct improve_bay *bays;
     uint32_t n_bays, cap_bays;
     uint32_t *slots; /* bays by hash, number plus 1 */
@@ -96,14 +114,39 @@ struct improve {
 /* ---- improve_menu.c -------------------------------------------------------------------------- */
 
 void improve_menu_make(struct improve *m, struct improve_bay *bay);
-/* The cheapest that holds so much, within `most` if that is not NULL; IMPROVE_NONE if none. */
-uint32_t improve_menu_find(struct improve *m, const struct improve_bay *bay, const int64_t *used,
-                           const int64_t *most);
+/* The cheapest of those from that rank on that holds so much, within `most` if that is not NULL;
+ * IMPROVE_NONE if none. */
+uint32_t improve_menu_find(struct improve *m, const struct improve_bay *bay, uint32_t from,
+                           const int64_t *used, const int64_t *most);
 bool improve_menu_allows(const struct improve *m, const struct improve_bay *bay, uint32_t rank,
                          const int64_t *most);
 static inline int64_t improve_price(const struct improve_bay *bay, uint32_t rank)
 {
     return rank == IMPROVE_NONE ? 0 : bay->menu.price[rank];
+}
+
+/* Lane for lane no more than there is. */
+static inline bool improve_fits(uint32_t lanes, const int64_t *room, const int64_t *need)
+{
+    int64_t lacking = 0;
+    for (uint32_t d = 0; d < lanes; d += IMPROVE_LANES) {
+        lacking |= (room[d] - need[d]) | (room[d + 1] - need[d + 1]) | (room[d + 2] - need[d + 2]) |
+                   (room[d + 3] - need[d + 3]);
+    }
+    return lacking >= 0;
+}
+
+/*
+ * The first few amounts in one word, 15 bits each and one that catches the borrow: most bins are
+ * passed over by one subtraction. What there is is rounded up and what is needed down, so that only
+ * what is passed over is sure.
+ */
+#define IMPROVE_GUARDS UINT64_C(0x8000800080008000)
+uint64_t improve_pack_room(const struct improve *m, const int64_t *v);
+uint64_t improve_pack_need(const struct improve *m, const int64_t *v);
+static inline bool improve_may_fit(uint64_t room, uint64_t need)
+{
+    return ((room - need) & IMPROVE_GUARDS) == IMPROVE_GUARDS;
 }
 
 /* ---- improve_host.c -------------------------------------------------------------------------- */
@@ -120,12 +163,19 @@ void improve_host_moved(struct improve *m, uint32_t kind, const struct sched_ope
 
 /* ---- improve.c ------------------------------------------------------------------------------- */
 
+/* The number of the class's kind for the way. */
+uint32_t improve_kind(struct improve *m, uint32_t class_at, uint32_t way);
+bool improve_stays(const struct sched_class *k);
+/* Room for pods, per dimension, of the cheapest type that the claim has left; false: none. */
+bool improve_least_room(const struct improve *m, const struct sched_open *c, int64_t *ret);
 const int64_t *improve_most(const struct improve_bay *bay, const struct improve_bin *b);
 void improve_move(struct improve *m, struct improve_bin *from, struct improve_bin *to,
                   uint32_t kind, uint32_t pod);
 /* The type follows what is in the bin. */
 void improve_rerank(struct improve *m, struct improve_bin *b);
 
+/* The bin at that place of the bay is a new one. */
+void improve_line_up_one(struct improve *m, struct improve_bay *bay, uint32_t at);
 int64_t improve_total(const struct improve *m); /* price of all bins */
 
 /* ---- improve_safe.c -------------------------------------------------------------------------- */
@@ -136,8 +186,13 @@ bool improve_safe_step(struct improve *m, struct improve_safe *r);
 
 /* ---- improve_search.c ------------------------------------------------------------------------ */
 
-#define IMPROVE_WAYS 4u
+#define IMPROVE_WAYS 5u
 /* Makes the bin cheaper if it can, the given way; true if it did. */
 bool improve_one(struct improve *m, struct improve_bay *bay, struct improve_bin *b, uint32_t way);
+
+/* ---- improve_split.c ------------------------------------------------------------------------- */
+
+/* Makes two of the bin if that is worth it and the pool wants it. */
+bool improve_split(struct improve *m, struct improve_bay *bay, struct improve_bin *b);
 
 #endif

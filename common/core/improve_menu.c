@@ -1,26 +1,40 @@
 /* improve_menu.c - types by price; see improve_int.h. */
 #include "improve_int.h"
 
-static bool beats(const struct improve *m, const int64_t *x, const int64_t *y)
-{
-    for (uint32_t d = 0; d < m->n_dims; d++) {
-        if (x[d] < y[d]) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* With limits a smaller type can do where one that beats it is too large, so all are kept. */
 static bool beaten(const struct improve *m, const struct improve_bay *bay, const int64_t *room)
 {
     const struct improve_menu *menu = &bay->menu;
     for (uint32_t i = menu->n; i-- > 0 && !bay->pool->in->np->has_limits;) {
-        if (beats(m, menu->room[i], room)) {
+        if (improve_fits(m->lanes, menu->room[i], room)) {
             return true;
         }
     }
     return false;
+}
+
+static void room_of(const struct improve *m, const struct template *tm, uint32_t type, int64_t *ret)
+{
+    const struct resources *all = catalog_allocatable(tm->catalog, type);
+    const struct resources *taken = &template_group(tm, type)->sum;
+    for (uint32_t d = 0; d < m->n_dims; d++) {
+        ret[d] = all->v[m->dims[d]] - taken->v[m->dims[d]];
+    }
+}
+
+bool improve_least_room(const struct improve *m, const struct sched_open *c, int64_t *ret)
+{
+    struct arena *a = m->s->a;
+    struct arena_mark mark = arena_mark(a);
+    const struct template *tm = &c->pool->tm;
+    uint32_t *ranked = ARENA_NEW_N(a, uint32_t, catalog_n_types(tm->catalog));
+    uint32_t n = offerings_rank(c->pool->in->offerings, c->types, c->offer, false, ranked,
+                                catalog_n_types(tm->catalog));
+    if (n > 0) {
+        room_of(m, tm, ranked[0], ret);
+    }
+    arena_rewind(a, mark);
+    return n > 0;
 }
 
 void improve_menu_make(struct improve *m, struct improve_bay *bay)
@@ -35,12 +49,8 @@ void improve_menu_make(struct improve *m, struct improve_bay *bay)
     menu->price = ARENA_NEW_N(a, int64_t, n);
     menu->room = arena_alloc_n(a, n, sizeof(*menu->room));
     for (uint32_t i = 0; i < n; i++) {
-        const struct resources *all = catalog_allocatable(tm->catalog, ranked[i]);
-        const struct resources *taken = &template_group(tm, ranked[i])->sum;
         int64_t *room = menu->room[menu->n];
-        for (uint32_t d = 0; d < m->n_dims; d++) {
-            room[d] = all->v[m->dims[d]] - taken->v[m->dims[d]];
-        }
+        room_of(m, tm, ranked[i], room);
         if (!beaten(m, bay, room)) {
             menu->price[menu->n] = offerings_cheapest(bay->pool->in->offerings, ranked[i],
                                                       bay->like->offer, NULL, NULL);
@@ -63,14 +73,14 @@ bool improve_menu_allows(const struct improve *m, const struct improve_bay *bay,
     return true;
 }
 
-uint32_t improve_menu_find(struct improve *m, const struct improve_bay *bay, const int64_t *used,
-                           const int64_t *most)
+uint32_t improve_menu_find(struct improve *m, const struct improve_bay *bay, uint32_t from,
+                           const int64_t *used, const int64_t *most)
 {
-    uint32_t i = 0;
-    while (i < bay->menu.n &&
-           !(beats(m, bay->menu.room[i], used) && improve_menu_allows(m, bay, i, most))) {
+    uint32_t i = from;
+    while (i < bay->menu.n && !(improve_fits(m->lanes, bay->menu.room[i], used) &&
+                                improve_menu_allows(m, bay, i, most))) {
         i++;
     }
-    m->looks += i / 4 + 1;
+    m->looks += (i - from) / 4 + 1;
     return i < bay->menu.n ? i : IMPROVE_NONE;
 }

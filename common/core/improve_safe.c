@@ -1,8 +1,9 @@
 /* improve_safe.c - what kube-scheduler will make of the claims; see improve_int.h.
  *
  * The scheduler knows no plan: it binds the pods in the order of priority and age, each to the node
- * of the best score. Played here is a small model of it: pods of the bins on one node per bin, of
- * the type planned; filters are room, what the claim is sure to have, and hard rules about hosts;
+ * of the best score. Played here is a small model of it: all pods that the pass has placed, on one
+ * node per bin, of the type planned, on the claims that were left alone, and on the nodes that the
+ * pass has used; filters are room, what the claim is sure to have, and hard rules about hosts;
  * scores are LeastAllocated and BalancedAllocation. Of many nodes it looks at the first that fit,
  * beginning where the last look ended, as the scheduler samples. A pod with rules about zones goes
  * to zones like its own. A pod that finds no node makes the node larger where that is cheapest, and
@@ -10,29 +11,84 @@
  */
 #include "common/base/sort.h"
 #include "improve_int.h"
+#include "want.h"
 
-#define ROUNDS_MAX 3u
+/* Rounds: so that about so many pods are replayed, within bounds. */
+#define REPLAYED 2000u
+#define ROUNDS_MIN 2u
+#define ROUNDS_MAX 24u
+/* Rounds without growth that are enough where there are more than ROUNDS_MIN. */
+#define QUIET_ROUNDS 3u
+/* From the second round on scores are off by up to so much, which stands for all that is not played
+ * here, and for the choice among equals. */
+#define NOISE 8u
+/* Nodes that fit and are compared for a pod: so that there are about so many, within bounds. */
+#define COMPARED 10000u
+#define SAMPLE_MIN 12u
+#define SAMPLE_MAX 100u
 #define SCALE_BITS 20
 #define MEMORY_BITS 20
 #define PODS_PER_STEP 64u
-#define SAMPLE 20u /* nodes that fit and are compared */
+#define RUN 4096u
+#define FIXED_MAX 1000000u /* kinds times fixed places; with more they are left out */
 
+/* Pods come to places: bins first, then the fixed ones. */
 struct arrival {
-    uint32_t pod, kind, bin;
+    uint32_t pod, kind, place, bay;
 };
 
+/* A place that stays as it is: a node or a claim. */
+struct fixed {
+    const struct sched_node *node;
+    const struct sched_open *c;
+    int64_t room[RES_FIXED];
+    uint32_t *counts; /* per rule about hosts, before the first pod comes; NULL: none */
+};
+
+/* No more than so many pods of a rule about hosts may be there. */
+struct host_limit {
+    uint32_t group;
+    int64_t n;
+};
+
+/* What a kind asks of hosts, and which of their counts it adds to. */
+struct host_rules {
+    struct host_limit *limits;
+    uint32_t *counted;
+    uint32_t n_limits, n_counted;
+    bool at_home; /* goes where it was planned */
+};
+
+/* A place that has room for the smallest pod. */
+struct host {
+    uint64_t coarse; /* what is left, packed */
+    uint32_t place;
+};
+
+struct turn;
+
 struct improve_safe {
+    struct turn *turns, *spare; /* being put in order */
+    uint32_t run;               /* so many are */
     struct arrival *pods;
     uint32_t n_pods;
-    int64_t *left;       /* room per bin and dimension */
-    uint32_t **counts;   /* per bin and rule about hosts; NULL: no pod yet that any concerns */
-    int64_t (*scale)[2]; /* per bin: of cpu and memory */
-    uint32_t *open;      /* bins that have room for the smallest pod */
+    struct host_rules *rules; /* per kind */
+    struct fixed *fixed;
+    uint32_t n_fixed, n_places;
+    const int64_t **room; /* per place */
+    int64_t *left;        /* room per place and dimension */
+    uint32_t *bay;        /* per place; IMPROVE_NONE: fixed */
+    uint32_t **counts;    /* per place and rule about hosts; NULL: no pod yet that any concerns */
+    int64_t (*scale)[2];  /* per place: of cpu and memory */
+    struct host *open;
+    uint32_t *at_open; /* per place where it is there, IMPROVE_NONE: none */
     uint32_t n_open, start;
     int64_t least[RES_FIXED];
-    uint8_t *accepts; /* kind × bay: 0 not known, 1 no, 2 yes */
-    uint32_t at, round;
-    bool grown;
+    uint64_t least_coarse;
+    uint8_t *accepts;       /* kind × bay: 0 not known, 1 no, 2 yes */
+    uint8_t *fixed_accepts; /* kind × fixed place, likewise */
+    uint32_t at, round, rounds, quiet, sample;
+    bool grown, prepared;
     int cpu, memory; /* dimensions, -1: nobody asks */
 };
 
@@ -55,28 +111,208 @@ static int cmp_turn(const void *x, const void *y)
     return a->a.pod < b->a.pod ? -1 : a->a.pod > b->a.pod;
 }
 
-static void line_up(struct improve *m, struct improve_safe *r)
+struct turns {
+    struct turn *v;
+    uint32_t n;
+};
+
+static void add_turn(const struct improve *m, struct turns *t, uint32_t pod, uint32_t kind,
+                     uint32_t place)
 {
-    struct sched *s = m->s;
-    struct turn *v = ARENA_NEW_N(s->a, struct turn, s->snap->n_pods);
-    uint32_t n = 0;
+    const struct pod *p = m->s->snap->pods[pod];
+    t->v[t->n++] =
+        (struct turn){p->cls->priority,
+                      p->m.created_ns,
+                      {pod, kind, place, place < m->n_bins ? m->bins[place].bay : IMPROVE_NONE}};
+}
+
+static void add_bins(const struct improve *m, struct turns *t)
+{
     for (uint32_t i = 0; i < m->n_bins; i++) {
         const struct improve_bin *b = &m->bins[i];
         for (uint32_t l = 0; l < b->n_lots; l++) {
             for (uint32_t p = 0; p < b->lots[l].n; p++) {
-                const struct pod *pod = s->snap->pods[b->lots[l].pods[p]];
-                v[n++] = (struct turn){pod->cls->priority,
-                                       pod->m.created_ns,
-                                       {b->lots[l].pods[p], b->lots[l].kind, i}};
+                add_turn(m, t, b->lots[l].pods[p], b->lots[l].kind, i);
             }
         }
     }
-    sort_items(v, n, sizeof(*v), cmp_turn);
-    r->pods = ARENA_NEW_N(s->a, struct arrival, n);
-    r->n_pods = n;
-    for (uint32_t i = 0; i < n; i++) {
-        r->pods[i] = v[i].a;
+}
+
+static void add_taken(struct improve *m, struct turns *t, const struct sched_taken *taken,
+                      uint32_t place)
+{
+    uint32_t kind = improve_kind(m, m->s->class_of[taken->pod], taken->way);
+    add_turn(m, t, taken->pod, kind, place);
+}
+
+/* Claims that are left alone: as large as the smallest of their types. */
+static void add_claims(struct improve *m, struct improve_safe *r, struct turns *t)
+{
+    for (uint32_t i = 0; i < m->n_alone; i++) {
+        const struct sched_open *c = m->alone[i];
+        struct fixed *f = &r->fixed[r->n_fixed];
+        *f = (struct fixed){.c = c};
+        if (!improve_least_room(m, c, f->room)) {
+            continue;
+        }
+        for (uint32_t p = 0; p < c->n_pods; p++) {
+            add_taken(m, t, &c->taken[p], m->n_bins + r->n_fixed);
+        }
+        r->n_fixed++;
     }
+}
+
+static void add_nodes(struct improve *m, struct improve_safe *r, struct turns *t)
+{
+    struct sched *s = m->s;
+    uint32_t *place = ARENA_NEW_N(s->a, uint32_t, s->n_nodes); /* plus 1 */
+    for (uint32_t i = 0; i < s->result.n_existing; i++) {
+        uint32_t node = s->host_of[s->existing[i].node - s->snap->nodes];
+        const struct sched_taken *taken = &s->existing_taken[i];
+        if (place[node] == 0) {
+            r->fixed[r->n_fixed] = (struct fixed){.node = &s->nodes[node]};
+            place[node] = m->n_bins + ++r->n_fixed;
+        }
+        add_taken(m, t, taken, place[node] - 1);
+    }
+    for (uint32_t i = 0; i < r->n_fixed; i++) {
+        const struct sched_node *n = r->fixed[i].node;
+        for (uint32_t d = 0; n != NULL && d < m->n_dims; d++) {
+            r->fixed[i].room[d] = n->in->free.v[m->dims[d]];
+        }
+    }
+}
+
+static void line_up(struct improve *m, struct improve_safe *r)
+{
+    struct sched *s = m->s;
+    struct turns t = {.v = ARENA_NEW_N(s->a, struct turn, s->snap->n_pods)};
+    r->fixed = ARENA_NEW_N(s->a, struct fixed, m->n_alone + s->result.n_existing);
+    add_bins(m, &t);
+    if ((uint64_t)(m->n_alone + s->result.n_existing) * m->n_kinds <= FIXED_MAX) {
+        add_claims(m, r, &t);
+        add_nodes(m, r, &t);
+    }
+    r->n_pods = t.n;
+    r->n_places = m->n_bins + r->n_fixed;
+    r->turns = t.v;
+    r->spare = ARENA_NEW_N(s->a, struct turn, t.n);
+}
+
+/* Two runs in order become one. */
+static void merge(const struct turn *v, uint32_t n, uint32_t middle, struct turn *to)
+{
+    for (uint32_t i = 0, a = 0, b = middle; i < n; i++) {
+        bool first = b == n || (a < middle && cmp_turn(&v[a], &v[b]) < 0);
+        to[i] = v[first ? a++ : b++];
+    }
+}
+
+/* Puts the turns in order, a part at a time: runs, then all runs two by two. True at the end. */
+static bool sort_step(struct improve_safe *r)
+{
+    uint32_t n = r->n_pods, left = n - r->at;
+    if (r->run == 0 && left > 0) {
+        uint32_t some = left < RUN ? left : RUN;
+        sort_items(r->turns + r->at, some, sizeof(*r->turns), cmp_turn);
+        r->at += some;
+        return false;
+    }
+    r->run = r->run == 0 ? RUN : r->run * 2;
+    r->at = 0;
+    if (r->run >= n) {
+        return true;
+    }
+    for (uint32_t i = 0; i < n; i += 2 * r->run) {
+        uint32_t both = n - i < 2 * r->run ? n - i : 2 * r->run;
+        merge(r->turns + i, both, r->run < both ? r->run : both, r->spare + i);
+    }
+    struct turn *sorted = r->spare;
+    r->spare = r->turns;
+    r->turns = sorted;
+    r->at = n;
+    return false;
+}
+
+static void sorted(struct improve *m, struct improve_safe *r)
+{
+    r->pods = ARENA_NEW_N(m->s->a, struct arrival, r->n_pods);
+    for (uint32_t i = 0; i < r->n_pods; i++) {
+        r->pods[i] = r->turns[i].a;
+    }
+}
+
+static void find_rules(const struct improve *m, const struct improve_kind *k,
+                       struct host_rules *ret)
+{
+    const struct topo_class *t = k->k->topo;
+    ret->at_home = improve_stays(k->k);
+    if (!k->hosts) {
+        return;
+    }
+    ret->limits = ARENA_NEW_N(m->s->a, struct host_limit, t->n_uses);
+    ret->counted = ARENA_NEW_N(m->s->a, uint32_t, t->n_counted);
+    for (uint32_t i = 0; i < t->n_uses; i++) {
+        const struct topo_use *u = &t->uses[i];
+        bool on = u->g->host && u->soft == TOPO_HARD && u->g->kind != TOPO_SHARE;
+        if (on && u->g->kind == TOPO_AFFINITY) {
+            ret->at_home = true;
+        } else if (on) {
+            int64_t n = u->g->kind == TOPO_SPREAD ? (int64_t)u->g->max_skew - u->self : 0;
+            ret->limits[ret->n_limits++] = (struct host_limit){u->g->number - 1, n};
+        }
+    }
+    for (uint32_t i = 0; i < t->n_counted; i++) {
+        if (t->counted[i]->host) {
+            ret->counted[ret->n_counted++] = t->counted[i]->number - 1;
+        }
+    }
+}
+
+static void find_least(const struct improve *m, struct improve_safe *r)
+{
+    r->cpu = r->memory = -1;
+    for (uint32_t d = 0; d < m->n_dims; d++) {
+        r->least[d] = INT64_MAX;
+        r->cpu = m->dims[d] == RES_CPU ? (int)d : r->cpu;
+        r->memory = m->dims[d] == RES_MEMORY ? (int)d : r->memory;
+        for (uint32_t i = 0; i < r->n_pods; i++) {
+            int64_t need = m->kinds[r->pods[i].kind].need[d];
+            r->least[d] = need < r->least[d] ? need : r->least[d];
+        }
+    }
+    r->least_coarse = improve_pack_need(m, r->least);
+}
+
+/* Pods that were on the nodes before this pass. */
+static void find_counts(struct improve *m, struct improve_safe *r)
+{
+    struct topo *t = &m->s->topo;
+    for (uint32_t i = 0; i < r->n_fixed && m->n_groups > 0; i++) {
+        struct fixed *f = &r->fixed[i];
+        f->counts = f->node ? ARENA_NEW_N(m->s->a, uint32_t, m->n_groups) : NULL;
+        for (uint32_t g = 0; g < t->n_groups && f->node; g++) {
+            const struct topo_group *group = t->groups[g];
+            if (group->number > 0 && f->node->host < group->cap_hosts) {
+                f->counts[group->number - 1] = group->hosts[f->node->host];
+            }
+        }
+    }
+    for (uint32_t i = 0; i < r->n_pods; i++) {
+        const struct arrival *p = &r->pods[i];
+        const struct host_rules *rules = &r->rules[p->kind];
+        uint32_t *counts = p->place < m->n_bins ? NULL : r->fixed[p->place - m->n_bins].counts;
+        for (uint32_t g = 0; counts != NULL && g < rules->n_counted; g++) {
+            counts[rules->counted[g]] -= counts[rules->counted[g]] > 0;
+        }
+    }
+}
+
+/* The fewer pods, the more thorough. */
+static uint32_t within(uint32_t all, uint32_t n_pods, uint32_t min, uint32_t max)
+{
+    uint32_t n = n_pods > 0 ? all / n_pods : max;
+    return n < min ? min : n > max ? max : n;
 }
 
 struct improve_safe *improve_safe_begin(struct improve *m)
@@ -84,67 +320,117 @@ struct improve_safe *improve_safe_begin(struct improve *m)
     struct arena *a = m->s->a;
     struct improve_safe *r = ARENA_NEW(a, struct improve_safe);
     line_up(m, r);
-    r->left = ARENA_NEW_N(a, int64_t, (size_t)m->n_bins * m->n_dims);
-    r->scale = arena_alloc_n(a, m->n_bins, sizeof(*r->scale));
-    r->counts = ARENA_NEW_N(a, uint32_t *, m->n_bins);
-    r->open = ARENA_NEW_N(a, uint32_t, m->n_bins);
+    return r;
+}
+
+static void prepare(struct improve *m, struct improve_safe *r)
+{
+    struct arena *a = m->s->a;
+    sorted(m, r);
+    uint32_t n = r->n_places;
+    r->left = ARENA_NEW_N(a, int64_t, (size_t)n * m->lanes);
+    r->scale = arena_alloc_n(a, n, sizeof(*r->scale));
+    r->counts = ARENA_NEW_N(a, uint32_t *, n);
+    r->bay = ARENA_NEW_N(a, uint32_t, n);
+    r->room = ARENA_NEW_N(a, const int64_t *, n);
+    r->open = ARENA_NEW_N(a, struct host, n);
+    r->at_open = ARENA_NEW_N(a, uint32_t, n);
     r->accepts = ARENA_NEW_N(a, uint8_t, (size_t)m->n_kinds * m->n_bays);
-    r->cpu = r->memory = -1;
-    for (uint32_t d = 0; d < m->n_dims; d++) {
-        r->least[d] = INT64_MAX;
-        r->cpu = m->dims[d] == RES_CPU ? (int)d : r->cpu;
-        r->memory = m->dims[d] == RES_MEMORY ? (int)d : r->memory;
+    r->fixed_accepts = ARENA_NEW_N(a, uint8_t, (size_t)m->n_kinds * r->n_fixed);
+    r->rules = ARENA_NEW_N(a, struct host_rules, m->n_kinds);
+    r->rounds = within(REPLAYED, r->n_pods, ROUNDS_MIN, ROUNDS_MAX);
+    r->sample = within(COMPARED, r->n_pods, SAMPLE_MIN, SAMPLE_MAX);
+    find_least(m, r);
+    for (uint32_t i = 0; i < m->n_kinds; i++) {
+        find_rules(m, &m->kinds[i], &r->rules[i]);
     }
-    for (uint32_t i = 0; i < r->n_pods; i++) {
-        for (uint32_t d = 0; d < m->n_dims; d++) {
-            int64_t need = m->kinds[r->pods[i].kind].need[d];
-            r->least[d] = need < r->least[d] ? need : r->least[d];
-        }
+    for (uint32_t i = 0; i < n; i++) {
+        bool bin = i < m->n_bins;
+        r->bay[i] = bin ? m->bins[i].bay : IMPROVE_NONE;
+        r->room[i] = bin ? NULL : r->fixed[i - m->n_bins].room;
     }
     for (uint32_t i = 0; i < m->n_bins; i++) {
         memcpy(m->bins[i].size, m->bins[i].used, sizeof(m->bins[i].size));
     }
-    return r;
-}
-
-static const int64_t *room_of(const struct improve *m, uint32_t bin)
-{
-    return m->bays[m->bins[bin].bay].menu.room[m->bins[bin].rank];
+    find_counts(m, r);
+    r->prepared = true;
 }
 
 static int64_t *left_of(const struct improve *m, const struct improve_safe *r, uint32_t bin)
 {
-    return r->left + (size_t)bin * m->n_dims;
+    return r->left + (size_t)bin * m->lanes;
 }
 
-static int64_t used_of(const struct improve *m, const struct improve_safe *r, uint32_t bin,
+static int64_t used_of(const struct improve *m, const struct improve_safe *r, uint32_t place,
                        uint32_t d)
 {
-    return room_of(m, bin)[d] - left_of(m, r, bin)[d];
+    return r->room[place][d] - left_of(m, r, place)[d];
 }
 
 /* So that a score needs no division; memory in MiB. */
-static void find_scale(const struct improve *m, struct improve_safe *r, uint32_t bin)
+static void find_scale(struct improve_safe *r, uint32_t place)
 {
-    int64_t cpu = r->cpu < 0 ? 0 : room_of(m, bin)[r->cpu];
-    int64_t memory = r->memory < 0 ? 0 : room_of(m, bin)[r->memory] >> MEMORY_BITS;
-    r->scale[bin][0] = cpu > 0 ? (INT64_C(10000) << SCALE_BITS) / cpu : 0;
-    r->scale[bin][1] = memory > 0 ? (INT64_C(10000) << SCALE_BITS) / memory : 0;
+    int64_t cpu = r->cpu < 0 ? 0 : r->room[place][r->cpu];
+    int64_t memory = r->memory < 0 ? 0 : r->room[place][r->memory] >> MEMORY_BITS;
+    r->scale[place][0] = cpu > 0 ? (INT64_C(10000) << SCALE_BITS) / cpu : 0;
+    r->scale[place][1] = memory > 0 ? (INT64_C(10000) << SCALE_BITS) / memory : 0;
+}
+
+/* Has room again, or another amount of it. */
+static void note_room(const struct improve *m, struct improve_safe *r, uint32_t place)
+{
+    if (r->at_open[place] == IMPROVE_NONE) {
+        r->at_open[place] = r->n_open;
+        r->open[r->n_open++].place = place;
+    }
+    r->open[r->at_open[place]].coarse = improve_pack_room(m, left_of(m, r, place));
+}
+
+/* Bins that are full are put aside. */
+static void put_aside(struct improve_safe *r)
+{
+    for (uint32_t i = 0; i < r->n_open;) {
+        if (improve_may_fit(r->open[i].coarse, r->least_coarse)) {
+            i++;
+            continue;
+        }
+        r->at_open[r->open[i].place] = IMPROVE_NONE;
+        r->open[i] = r->open[--r->n_open];
+        if (i < r->n_open) {
+            r->at_open[r->open[i].place] = i;
+        }
+    }
+}
+
+static void begin_place(const struct improve *m, struct improve_safe *r, uint32_t i)
+{
+    const uint32_t *before = i < m->n_bins ? NULL : r->fixed[i - m->n_bins].counts;
+    r->at_open[i] = IMPROVE_NONE;
+    if (before != NULL && r->counts[i] == NULL) {
+        r->counts[i] = ARENA_NEW_N(m->s->a, uint32_t, m->n_groups);
+    }
+    if (before != NULL) {
+        memcpy(r->counts[i], before, m->n_groups * sizeof(*before));
+    } else if (r->counts[i] != NULL) {
+        memset(r->counts[i], 0, m->n_groups * sizeof(*r->counts[i]));
+    }
+    if (i < m->n_bins) {
+        const struct improve_bin *b = &m->bins[i];
+        r->room[i] = b->rank == IMPROVE_NONE ? NULL : m->bays[b->bay].menu.room[b->rank];
+    }
+    if (r->room[i] != NULL) {
+        memcpy(left_of(m, r, i), r->room[i], m->lanes * sizeof(*r->left));
+        find_scale(r, i);
+        note_room(m, r, i);
+    }
 }
 
 static void begin_round(struct improve *m, struct improve_safe *r)
 {
     r->n_open = r->start = 0;
     r->grown = false;
-    for (uint32_t i = 0; i < m->n_bins; i++) {
-        if (r->counts[i] != NULL) {
-            memset(r->counts[i], 0, m->n_groups * sizeof(*r->counts[i]));
-        }
-        if (m->bins[i].rank != IMPROVE_NONE) {
-            memcpy(left_of(m, r, i), room_of(m, i), m->n_dims * sizeof(*r->left));
-            find_scale(m, r, i);
-            r->open[r->n_open++] = i;
-        }
+    for (uint32_t i = 0; i < r->n_places; i++) {
+        begin_place(m, r, i);
     }
 }
 
@@ -168,10 +454,9 @@ static bool sure_of(struct improve *m, const struct sched_open *c, const struct 
     return ret;
 }
 
-static bool find_accepts(struct improve *m, const struct arrival *p, const struct improve_bin *b)
+static bool find_accepts(struct improve *m, const struct improve_kind *k,
+                         const struct sched_open *c)
 {
-    const struct improve_kind *k = &m->kinds[p->kind];
-    const struct sched_open *c = m->bays[b->bay].like;
     if (taints_refuse(&c->pool->in->np->taints, &k->k->cls->tolerations, false) != NULL) {
         return false;
     }
@@ -183,52 +468,95 @@ static bool find_accepts(struct improve *m, const struct arrival *p, const struc
     return false;
 }
 
-static bool accepts(struct improve *m, struct improve_safe *r, const struct arrival *p,
-                    const struct improve_bin *b)
+static bool node_accepts(struct improve *m, const struct improve_kind *k,
+                         const struct sched_node *n)
 {
-    uint32_t bay = b->bay;
-    if (bay == m->bins[p->bin].bay) {
-        return true;
-    }
-    if (m->kinds[p->kind].zonal &&
-        m->bins[p->bin].c->offer.zones != m->bays[bay].like->offer.zones) {
+    struct sched *s = m->s;
+    if (taints_refuse(&n->in->taints, &k->k->cls->tolerations, false) != NULL) {
         return false;
     }
-    uint8_t *known = &r->accepts[(size_t)p->kind * m->n_bays + bay];
+    for (uint32_t i = k->k->n_asks - k->k->n_required; i < k->k->n_asks; i++) {
+        const struct sched_ask *ask = sched_ask(s, k->k, i);
+        if (!ask->impossible && want_met(s->a, s->syms, &n->in->labels, &ask->reqs)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Zones that the node of the pod's plan can come to be in; 0: it is there. */
+static uint64_t zones_of(const struct improve *m, const struct improve_safe *r, uint32_t place)
+{
+    const struct sched_open *c =
+        place < m->n_bins ? m->bins[place].c : r->fixed[place - m->n_bins].c;
+    return c != NULL ? c->offer.zones : 0;
+}
+
+static bool accepts_fixed(struct improve *m, struct improve_safe *r, const struct arrival *p,
+                          uint32_t at)
+{
+    const struct improve_kind *k = &m->kinds[p->kind];
+    const struct fixed *f = &r->fixed[at];
+    uint8_t *known = &r->fixed_accepts[(size_t)p->kind * r->n_fixed + at];
     if (*known == 0) {
-        *known = find_accepts(m, p, b) ? 2 : 1;
+        bool yes = f->node ? node_accepts(m, k, f->node) : find_accepts(m, k, f->c);
+        *known = yes ? 2 : 1;
     }
     return *known == 2;
 }
 
-static bool hosts_ok(struct improve *m, struct improve_safe *r, const struct arrival *p,
-                     uint32_t bin)
+static bool accepts_bay(struct improve *m, struct improve_safe *r, const struct arrival *p,
+                        uint32_t bay)
 {
-    const struct improve_kind *k = &m->kinds[p->kind];
-    const struct topo_class *t = k->k->topo;
-    for (uint32_t i = 0; k->hosts && i < t->n_uses; i++) {
-        const struct topo_use *u = &t->uses[i];
-        if (!u->g->host || u->soft != TOPO_HARD || u->g->kind == TOPO_SHARE) {
-            continue;
-        }
-        if (u->g->kind == TOPO_AFFINITY) {
-            if (bin != p->bin) {
-                return false;
-            }
-            continue;
-        }
-        uint32_t n = r->counts[bin] ? r->counts[bin][u->g->number - 1] : 0;
-        if (u->g->kind == TOPO_SPREAD ? (int64_t)n + u->self > u->g->max_skew : n > 0) {
-            return false;
-        }
+    uint8_t *known = &r->accepts[(size_t)p->kind * m->n_bays + bay];
+    if (*known == 0) {
+        *known = find_accepts(m, &m->kinds[p->kind], m->bays[bay].like) ? 2 : 1;
     }
-    return true;
+    return *known == 2;
 }
 
-static bool has_room(const struct improve *m, const int64_t *left, const int64_t *need)
+static bool accepts(struct improve *m, struct improve_safe *r, const struct arrival *p,
+                    uint32_t place)
 {
-    for (uint32_t d = 0; d < m->n_dims; d++) {
-        if (need[d] > left[d]) {
+    uint32_t bay = r->bay[place];
+    if (place == p->place || (bay != IMPROVE_NONE && bay == p->bay)) {
+        return true;
+    }
+    if (m->kinds[p->kind].zonal && zones_of(m, r, p->place) != zones_of(m, r, place)) {
+        return false;
+    }
+    return bay == IMPROVE_NONE ? accepts_fixed(m, r, p, place - m->n_bins)
+                               : accepts_bay(m, r, p, bay);
+}
+
+/* Of the first bays, for one pod, asked once. */
+struct bay_memo {
+    uint64_t asked, yes;
+};
+
+static bool accepts_memo(struct improve *m, struct improve_safe *r, const struct arrival *p,
+                         uint32_t place, struct bay_memo *memo)
+{
+    uint32_t bay = r->bay[place];
+    if (bay >= 64) {
+        return accepts(m, r, p, place);
+    }
+    if ((memo->asked >> bay & 1) == 0) {
+        memo->asked |= UINT64_C(1) << bay;
+        memo->yes |= (uint64_t)accepts(m, r, p, place) << bay;
+    }
+    return (memo->yes >> bay & 1) != 0;
+}
+
+static bool hosts_ok(const struct improve_safe *r, const struct arrival *p, uint32_t place)
+{
+    const struct host_rules *rules = &r->rules[p->kind];
+    const uint32_t *counts = r->counts[place];
+    if (rules->at_home && place != p->place) {
+        return false;
+    }
+    for (uint32_t i = 0; i < rules->n_limits; i++) {
+        if ((int64_t)(counts ? counts[rules->limits[i].group] : 0) > rules->limits[i].n) {
             return false;
         }
     }
@@ -237,100 +565,120 @@ static bool has_room(const struct improve *m, const int64_t *left, const int64_t
 
 /* ---- scores ---------------------------------------------------------------------------------- */
 
-/* Of the bin's room, in ten thousandths. */
-static int64_t parts(const struct improve *m, const struct improve_safe *r, uint32_t bin, int d,
-                     const int64_t *need)
+/* What the pod leaves of cpu and of memory, in ten thousandths of the place's room. */
+static int64_t noise(const struct improve_safe *r, uint32_t place)
 {
-    if (d < 0) {
-        return 0;
-    }
-    bool memory = d == r->memory;
-    int64_t now = used_of(m, r, bin, (uint32_t)d) + need[d];
-    return ((memory ? now >> MEMORY_BITS : now) * r->scale[bin][memory]) >> SCALE_BITS;
+    uint32_t h = (place * 2654435761u) ^ (r->round * 40503u) ^ (r->at * 2246822519u);
+    h = (h ^ h >> 15) * 2246822519u;
+    return (h >> 16) % NOISE;
 }
 
-static int64_t score(const struct improve *m, const struct improve_safe *r, uint32_t bin,
+static int64_t score(const struct improve_safe *r, uint32_t place, const int64_t *left,
                      const int64_t *need)
 {
-    int64_t cpu = parts(m, r, bin, r->cpu, need), memory = parts(m, r, bin, r->memory, need);
+    int64_t cpu = 10000, memory = 10000;
+    if (r->cpu >= 0) {
+        cpu = ((left[r->cpu] - need[r->cpu]) * r->scale[place][0]) >> SCALE_BITS;
+    }
+    if (r->memory >= 0) {
+        int64_t mib = (left[r->memory] - need[r->memory]) >> MEMORY_BITS;
+        memory = (mib * r->scale[place][1]) >> SCALE_BITS;
+    }
     int64_t apart = cpu > memory ? cpu - memory : memory - cpu;
-    return ((10000 - cpu) / 100 + (10000 - memory) / 100) / 2 + (10000 - apart / 2) / 100;
+    return (cpu / 100 + memory / 100) / 2 + (10000 - apart / 2) / 100;
 }
 
 /* ---- one pod --------------------------------------------------------------------------------- */
 
-static void bind(struct improve *m, struct improve_safe *r, const struct arrival *p, uint32_t bin)
+static void bind(const struct improve *m, struct improve_safe *r, const struct arrival *p,
+                 uint32_t place)
 {
-    uint32_t **counts = &r->counts[bin];
-    for (uint32_t d = 0; d < m->n_dims; d++) {
-        left_of(m, r, bin)[d] -= m->kinds[p->kind].need[d];
+    const struct host_rules *rules = &r->rules[p->kind];
+    uint32_t **counts = &r->counts[place];
+    int64_t *left = left_of(m, r, place);
+    for (uint32_t d = 0; d < m->lanes; d++) {
+        left[d] -= m->kinds[p->kind].need[d];
     }
-    const struct topo_class *t = m->kinds[p->kind].k->topo;
-    for (uint32_t i = 0; m->kinds[p->kind].hosts && i < t->n_counted; i++) {
-        if (t->counted[i]->host) {
-            *counts = *counts ? *counts : ARENA_NEW_N(m->s->a, uint32_t, m->n_groups);
-            (*counts)[t->counted[i]->number - 1]++;
-        }
+    note_room(m, r, place);
+    for (uint32_t i = 0; i < rules->n_counted; i++) {
+        *counts = *counts ? *counts : ARENA_NEW_N(m->s->a, uint32_t, m->n_groups);
+        (*counts)[rules->counted[i]]++;
     }
 }
 
-/* The bin of the best score; IMPROVE_NONE if the pod fits nowhere. Full ones are put aside. */
-static uint32_t best_bin(struct improve *m, struct improve_safe *r, const struct arrival *p)
+/* Those of up to 64 open bins that may have room, without a branch for each. */
+static uint64_t likely(const struct host *v, uint32_t n, uint64_t need)
 {
-    const int64_t *need = m->kinds[p->kind].need;
-    uint32_t best = IMPROVE_NONE, found = 0, at = r->start < r->n_open ? r->start : 0;
-    int64_t best_score = 0;
-    for (uint32_t n = r->n_open; n > 0 && found < SAMPLE; n--) {
-        uint32_t bin = r->open[at];
-        m->looks++;
-        bool room = has_room(m, left_of(m, r, bin), need);
-        if (!room && !has_room(m, left_of(m, r, bin), r->least)) {
-            r->open[at] = r->open[--r->n_open];
-            at = at < r->n_open ? at : 0;
-            continue;
-        }
-        at = at + 1 < r->n_open ? at + 1 : 0;
-        if (!room || !hosts_ok(m, r, p, bin) || !accepts(m, r, p, &m->bins[bin])) {
-            continue;
-        }
-        found++;
-        int64_t now = score(m, r, bin, need);
-        if (best == IMPROVE_NONE || now > best_score || (now == best_score && bin < best)) {
-            best = bin;
-            best_score = now;
-        }
+    uint64_t ret = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        ret |= (uint64_t)improve_may_fit(v[i].coarse, need) << i;
     }
-    r->start = at;
-    return best;
+    return ret;
 }
 
-/* Has room again, or still. */
-static void reopen(struct improve_safe *r, uint32_t bin)
+struct choice {
+    uint32_t place, found;
+    int64_t score;
+    struct bay_memo bays;
+};
+
+/* Looks at the open bins from..to; returns where the next look begins. */
+static uint32_t look(struct improve *m, struct improve_safe *r, const struct arrival *p,
+                     uint32_t from, uint32_t to, struct choice *c)
 {
-    for (uint32_t i = 0; i < r->n_open; i++) {
-        if (r->open[i] == bin) {
-            return;
+    const struct improve_kind *k = &m->kinds[p->kind];
+    for (uint32_t at = from; at < to; at += 64) {
+        uint32_t n = to - at < 64 ? to - at : 64;
+        m->looks += n / 4;
+        for (uint64_t bits = likely(r->open + at, n, k->coarse); bits != 0; bits &= bits - 1) {
+            uint32_t i = at + (uint32_t)__builtin_ctzll(bits), place = r->open[i].place;
+            const int64_t *left = left_of(m, r, place);
+            if (!improve_fits(m->lanes, left, k->need) || !hosts_ok(r, p, place) ||
+                !accepts_memo(m, r, p, place, &c->bays)) {
+                continue;
+            }
+            int64_t now = score(r, place, left, k->need) + (r->round > 0 ? noise(r, place) : 0);
+            if (c->place == IMPROVE_NONE || now > c->score ||
+                (now == c->score && place < c->place)) {
+                c->place = place;
+                c->score = now;
+            }
+            if (++c->found == r->sample) {
+                return i + 1;
+            }
         }
     }
-    r->open[r->n_open++] = bin;
+    return to;
+}
+
+/* The place of the best score; IMPROVE_NONE if the pod fits nowhere. */
+static uint32_t best_place(struct improve *m, struct improve_safe *r, const struct arrival *p)
+{
+    struct choice c = {.place = IMPROVE_NONE};
+    uint32_t start = r->start < r->n_open ? r->start : 0;
+    r->start = look(m, r, p, start, r->n_open, &c);
+    if (c.found < r->sample) {
+        r->start = look(m, r, p, 0, start, &c);
+    }
+    return c.place;
 }
 
 /* The pod has found no node: one gets larger, where that costs least. */
 static void grow_one(struct improve *m, struct improve_safe *r, const struct arrival *p)
 {
     uint32_t best = IMPROVE_NONE, best_rank = IMPROVE_NONE;
-    int64_t least = INT64_MAX, want[RES_FIXED];
+    int64_t least = INT64_MAX, want[RES_FIXED] = {0};
     for (uint32_t i = 0; i < m->n_bins; i++) {
         struct improve_bin *b = &m->bins[i];
         struct improve_bay *bay = &m->bays[b->bay];
-        if (b->rank == IMPROVE_NONE || !accepts(m, r, p, b) || !hosts_ok(m, r, p, i)) {
+        if (b->rank == IMPROVE_NONE || !hosts_ok(r, p, i) || !accepts(m, r, p, i)) {
             continue;
         }
         for (uint32_t d = 0; d < m->n_dims; d++) {
             int64_t now = used_of(m, r, i, d) + m->kinds[p->kind].need[d];
             want[d] = now > b->size[d] ? now : b->size[d];
         }
-        uint32_t rank = improve_menu_find(m, bay, want, improve_most(bay, b));
+        uint32_t rank = improve_menu_find(m, bay, b->rank, want, improve_most(bay, b));
         int64_t more = rank == IMPROVE_NONE
                            ? INT64_MAX
                            : improve_price(bay, rank) - improve_price(bay, b->rank);
@@ -350,21 +698,29 @@ static void grow_one(struct improve *m, struct improve_safe *r, const struct arr
         left_of(m, r, best)[d] = m->bays[b->bay].menu.room[best_rank][d] - used;
     }
     b->rank = best_rank;
-    find_scale(m, r, best);
+    r->room[best] = m->bays[b->bay].menu.room[best_rank];
+    find_scale(r, best);
     b->changed = r->grown = true;
-    reopen(r, best);
     bind(m, r, p, best);
 }
 
 bool improve_safe_step(struct improve *m, struct improve_safe *r)
 {
+    if (!r->prepared) {
+        m->looks += RUN;
+        if (sort_step(r)) {
+            prepare(m, r);
+        }
+        return false;
+    }
     if (r->at == 0) {
         begin_round(m, r);
     }
+    put_aside(r);
     for (uint32_t i = 0; i < PODS_PER_STEP && r->at < r->n_pods; i++, r->at++) {
-        uint32_t bin = best_bin(m, r, &r->pods[r->at]);
-        if (bin != IMPROVE_NONE) {
-            bind(m, r, &r->pods[r->at], bin);
+        uint32_t place = best_place(m, r, &r->pods[r->at]);
+        if (place != IMPROVE_NONE) {
+            bind(m, r, &r->pods[r->at], place);
         } else {
             m->stranded += r->round == 0;
             grow_one(m, r, &r->pods[r->at]);
@@ -375,5 +731,7 @@ bool improve_safe_step(struct improve *m, struct improve_safe *r)
     }
     r->at = 0;
     r->round++;
-    return !r->grown || r->round == ROUNDS_MAX || improve_total(m) > m->baseline_pusd_h;
+    r->quiet = r->grown ? 0 : r->quiet + 1;
+    bool enough = r->quiet >= (r->rounds > ROUNDS_MIN ? QUIET_ROUNDS : 1);
+    return enough || r->round == r->rounds || improve_total(m) > m->baseline_pusd_h;
 }

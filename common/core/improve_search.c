@@ -10,7 +10,6 @@
 #define DEPTH 4u     /* cheaper types that are aimed at */
 #define FAR_DEPTH 6u /* for several pods: half as dear, and half again … */
 #define MOVES_MAX 64u
-#define PARTNERS_MAX 128u /* other bins that one is compared with */
 
 /* What it takes to bring the bin down to a type. */
 struct aim {
@@ -18,68 +17,127 @@ struct aim {
     struct improve_bin *b;
     uint32_t rank;
     int64_t over[RES_FIXED]; /* must go, per dimension; negative: may come */
+    int64_t must[RES_FIXED]; /* the same without what may come */
+    uint64_t coarse;         /* the same, packed */
     int64_t saves;
     uint32_t self; /* of the bay's bins */
 };
 
 static void take_aim(const struct improve *m, struct aim *a)
 {
-    for (uint32_t d = 0; d < m->n_dims; d++) {
+    for (uint32_t d = 0; d < m->lanes; d++) {
         int64_t room = a->rank == IMPROVE_NONE ? 0 : a->bay->menu.room[a->rank][d];
         a->over[d] = a->b->used[d] - room;
+        a->must[d] = a->over[d] > 0 ? a->over[d] : 0;
     }
+    a->coarse = improve_pack_need(m, a->must);
     a->saves = improve_price(a->bay, a->b->rank) - improve_price(a->bay, a->rank);
 }
 
 /* A type for the partner: its own, or dearer by less than what is saved. */
 struct partner {
     struct improve_bin *b;
-    int64_t slack[RES_FIXED];
+    const int64_t *slack;
+    int64_t grown[RES_FIXED]; /* the slack where it grows */
 };
 
-/* The n-th other bin that one is compared with. Claims that were opened together are full of like
- * pods, so it looks far and wide. */
-static uint32_t partner_at(const struct aim *a, uint32_t n)
+/* A walk over the other bins that one is compared with: those behind it in the bay. */
+struct walk {
+    uint64_t need; /* packed */
+    uint32_t at;   /* where to go on */
+    uint32_t left; /* bins from there on */
+    uint32_t base; /* of bits: bins that may have room for the need */
+    uint32_t bits;
+};
+
+static struct walk walk_begin(const struct aim *a, uint64_t need)
 {
-    uint32_t bins = a->bay->n_bins, stride = bins > PARTNERS_MAX ? bins / PARTNERS_MAX : 1;
-    uint32_t at = a->self + n * stride;
-    return at >= bins ? at - bins : at;
+    uint32_t others = a->bay->n_bins - 1;
+    return (struct walk){.need = need,
+                         .at = a->self + 1 < a->bay->n_bins ? a->self + 1 : 0,
+                         .left = others < IMPROVE_PARTNERS ? others : IMPROVE_PARTNERS};
 }
 
-static bool has_slack(const struct improve *m, const struct aim *a, struct improve_bin *b,
-                      uint32_t rank, struct partner *p)
+/* A stretch of bins, without a branch for each. */
+static void look_ahead(const struct aim *a, struct walk *w)
 {
-    p->b = b;
-    for (uint32_t d = 0; d < m->n_dims; d++) {
-        p->slack[d] = a->bay->menu.room[rank][d] - b->used[d];
-        if (p->slack[d] < a->over[d] || p->slack[d] < 0) {
+    const uint64_t *v = a->bay->coarse + w->at;
+    uint32_t n = w->left < 32 ? w->left : 32, behind = a->bay->n_bins - w->at;
+    n = n < behind ? n : behind;
+    w->base = w->at;
+    for (uint32_t i = 0; i < n; i++) {
+        w->bits |= (uint32_t)improve_may_fit(v[i], w->need) << i;
+    }
+    w->left -= n;
+    w->at = n < behind ? w->at + n : 0;
+}
+
+/* The next place of a bin that may have room; false at the end. */
+static bool walk_next(const struct aim *a, struct walk *w, uint32_t *ret)
+{
+    while (w->bits == 0) {
+        if (w->left == 0) {
             return false;
         }
+        look_ahead(a, w);
     }
+    *ret = w->base + (uint32_t)__builtin_ctz(w->bits);
+    w->bits &= w->bits - 1;
     return true;
+}
+
+static const int64_t *slack_at(const struct improve *m, const struct improve_bay *bay, uint32_t at)
+{
+    return bay->slack + (size_t)at * m->lanes;
+}
+
+/* The partner has room for what must go, with its own type or the dearer one. */
+static bool has_slack(const struct improve *m, const struct aim *a, uint32_t at, uint32_t rank,
+                      struct partner *p)
+{
+    p->b = &m->bins[a->bay->bins[at]];
+    p->slack = slack_at(m, a->bay, at);
+    if (rank != p->b->rank) {
+        for (uint32_t d = 0; d < m->lanes; d++) {
+            p->grown[d] = a->bay->menu.room[rank][d] - p->b->used[d];
+        }
+        p->slack = p->grown;
+    }
+    return improve_fits(m->lanes, p->slack, a->must);
 }
 
 static bool goes(const struct improve *m, const struct aim *a, const struct partner *p,
                  const int64_t *out, const int64_t *in)
 {
-    for (uint32_t d = 0; d < m->n_dims; d++) {
+    int64_t lacking = 0;
+    for (uint32_t d = 0; d < m->lanes; d++) {
         int64_t moved = out[d] - (in != NULL ? in[d] : 0);
-        if (moved < a->over[d] || moved > p->slack[d]) {
-            return false;
-        }
+        lacking |= (moved - a->over[d]) | (p->slack[d] - moved);
     }
-    return true;
+    return lacking >= 0;
 }
 
 /* None of the amounts that must go is more than the pod has. */
 static bool enough(const struct improve *m, const struct aim *a, const int64_t *out)
 {
-    for (uint32_t d = 0; d < m->n_dims; d++) {
-        if (out[d] < a->over[d]) {
-            return false;
-        }
+    return improve_fits(m->lanes, out, a->over);
+}
+
+/* What may come in exchange, packed: no more than is left of the aim, no less than the partner is
+ * short of. */
+struct range {
+    uint64_t most, least;
+};
+
+static struct range exchange(const struct improve *m, const struct aim *a, const struct partner *p,
+                             const int64_t *out)
+{
+    int64_t most[RES_FIXED], least[RES_FIXED];
+    for (uint32_t d = 0; d < IMPROVE_LANES; d++) {
+        most[d] = out[d] - a->over[d];
+        least[d] = out[d] - p->slack[d];
     }
-    return true;
+    return (struct range){improve_pack_room(m, most), improve_pack_need(m, least)};
 }
 
 static uint32_t last(const struct improve_lot *l)
@@ -101,9 +159,12 @@ static bool trade(struct improve *m, const struct aim *a, struct partner *p,
         return true;
     }
     m->looks += to->n_lots;
+    struct range range = exchange(m, a, p, ko->need);
     for (uint32_t i = 0; i < to->n_lots; i++) {
         const struct improve_lot *in = &to->lots[i];
-        if (m->kinds[in->kind].fixed || !goes(m, a, p, ko->need, m->kinds[in->kind].need)) {
+        if (!improve_may_fit(range.most, in->coarse) ||
+            !improve_may_fit(in->coarse_up, range.least) || m->kinds[in->kind].fixed ||
+            !goes(m, a, p, ko->need, m->kinds[in->kind].need)) {
             continue;
         }
         uint32_t in_kind = in->kind, in_pod = last(in);
@@ -121,6 +182,9 @@ static bool trade_with(struct improve *m, const struct aim *a, struct partner *p
 {
     for (uint32_t i = 0; i < a->b->n_lots; i++) {
         const struct improve_lot *out = &a->b->lots[i];
+        if (!improve_may_fit(out->coarse_up, a->coarse)) {
+            continue;
+        }
         const struct improve_kind *k = &m->kinds[out->kind];
         if (!k->fixed && enough(m, a, k->need) && trade(m, a, p, out)) {
             improve_rerank(m, a->b);
@@ -150,24 +214,39 @@ static bool grown(struct improve *m, const struct aim *a, const struct improve_b
     return i > b->rank;
 }
 
-static bool aim_at(struct improve *m, struct aim *a, bool grow)
+static bool aim_as_is(struct improve *m, struct aim *a)
 {
-    take_aim(m, a);
-    for (uint32_t n = 1; n < a->bay->n_bins && n <= PARTNERS_MAX; n++) {
-        uint32_t at = partner_at(a, n);
-        struct improve_bin *b = &m->bins[a->bay->bins[at]];
+    struct walk w = walk_begin(a, a->coarse);
+    for (uint32_t at; walk_next(a, &w, &at);) {
         struct partner p;
-        uint32_t rank = b->rank;
-        if (rank == IMPROVE_NONE || (grow && !grown(m, a, b, &rank)) ||
-            !has_slack(m, a, b, rank, &p)) {
-            continue;
-        }
-        if (trade_with(m, a, &p)) {
+        uint32_t rank = m->bins[a->bay->bins[at]].rank;
+        if (rank != IMPROVE_NONE && has_slack(m, a, at, rank, &p) && trade_with(m, a, &p)) {
             return true;
         }
     }
-    m->looks += PARTNERS_MAX / 2;
     return false;
+}
+
+static bool aim_growing(struct improve *m, struct aim *a)
+{
+    struct walk w = walk_begin(a, 0);
+    for (uint32_t at; walk_next(a, &w, &at);) {
+        const struct improve_bin *b = &m->bins[a->bay->bins[at]];
+        struct partner p;
+        uint32_t rank = b->rank;
+        if (rank != IMPROVE_NONE && grown(m, a, b, &rank) && has_slack(m, a, at, rank, &p) &&
+            trade_with(m, a, &p)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool aim_at(struct improve *m, struct aim *a, bool grow)
+{
+    take_aim(m, a);
+    m->looks += IMPROVE_PARTNERS / 2;
+    return grow ? aim_growing(m, a) : aim_as_is(m, a);
 }
 
 static bool shed(struct improve *m, struct aim *a, bool swaps);
@@ -201,30 +280,20 @@ struct moved {
     uint32_t in_kind, in; /* who came instead; IMPROVE_NONE: nobody */
 };
 
-static bool room_for(const struct improve *m, const struct improve_bay *bay,
-                     const struct improve_bin *b, const int64_t *need)
-{
-    for (uint32_t d = 0; d < m->n_dims; d++) {
-        if (b->used[d] + need[d] > bay->menu.room[b->rank][d]) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static struct improve_bin *taker(struct improve *m, const struct aim *a, uint32_t kind,
                                  uint32_t pod)
 {
-    for (uint32_t n = 1; n < a->bay->n_bins && n <= PARTNERS_MAX; n++) {
-        uint32_t at = partner_at(a, n);
+    const struct improve_kind *k = &m->kinds[kind];
+    struct walk w = walk_begin(a, k->coarse);
+    for (uint32_t at; walk_next(a, &w, &at);) {
         struct improve_bin *b = &m->bins[a->bay->bins[at]];
-        if (b->rank != IMPROVE_NONE && room_for(m, a->bay, b, m->kinds[kind].need) &&
+        if (improve_fits(m->lanes, slack_at(m, a->bay, at), k->need) &&
             improve_host_ok(m, b, kind, pod, IMPROVE_NONE, IMPROVE_NONE)) {
-            m->looks += n / 2;
+            m->looks += (IMPROVE_PARTNERS - w.left) / 2;
             return b;
         }
     }
-    m->looks += PARTNERS_MAX / 2;
+    m->looks += IMPROVE_PARTNERS / 2;
     return NULL;
 }
 
@@ -290,12 +359,11 @@ static bool swap_nearer(struct improve *m, const struct aim *a, const struct par
 
 static bool swap_one(struct improve *m, const struct aim *a, struct moved *ret)
 {
-    for (uint32_t n = 1; n < a->bay->n_bins && n <= PARTNERS_MAX; n++) {
-        uint32_t at = partner_at(a, n);
-        struct partner p = {.b = &m->bins[a->bay->bins[at]]};
+    struct walk w = walk_begin(a, 0);
+    for (uint32_t at; walk_next(a, &w, &at);) {
+        struct partner p = {.b = &m->bins[a->bay->bins[at]], .slack = slack_at(m, a->bay, at)};
         bool full = p.b->rank == IMPROVE_NONE;
         for (uint32_t d = 0; d < m->n_dims && !full; d++) {
-            p.slack[d] = a->bay->menu.room[p.b->rank][d] - p.b->used[d];
             full = a->over[d] > 0 && p.slack[d] <= 0;
         }
         m->looks++;
@@ -345,6 +413,21 @@ static bool shed(struct improve *m, struct aim *a, bool swaps)
     return done;
 }
 
+/* Each pod by itself could go; else they cannot all. */
+static bool all_could_go(struct improve *m, const struct aim *a)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < a->b->n_lots; i++) {
+        const struct improve_lot *lot = &a->b->lots[i];
+        n += lot->n;
+        if (n > MOVES_MAX || m->kinds[lot->kind].fixed ||
+            taker(m, a, lot->kind, last(lot)) == NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* To a type that costs half, or half of that, at last to none. */
 static bool go_far(struct improve *m, struct aim *a)
 {
@@ -353,7 +436,7 @@ static bool go_far(struct improve *m, struct aim *a)
     if (a->bay->n_bins < 2) {
         return false;
     }
-    if (shed(m, a, false)) {
+    if (all_could_go(m, a) && shed(m, a, false)) {
         return true;
     }
     uint32_t tried = 0;
@@ -386,7 +469,9 @@ bool improve_one(struct improve *m, struct improve_bay *bay, struct improve_bin 
         return go_far(m, &a);
     case 2:
         return step_down(m, &a, BY_GROWING);
-    default:
+    case 3:
         return step_down(m, &a, BY_SEVERAL);
+    default:
+        return improve_split(m, bay, b);
     }
 }

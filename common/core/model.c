@@ -53,6 +53,14 @@ bool pod_do_not_disrupt(const struct pod *p, int64_t now_ns)
     return __builtin_add_overflow(p->start_ns, for_ns, &until_ns) || now_ns < until_ns;
 }
 
+bool pod_do_not_disrupt_unreadable(const struct pod *p)
+{
+    const char *value = kvs_get(&p->m.annotations, ANN_DO_NOT_DISRUPT);
+    int64_t ns;
+    return value && !str_eq(value, "true") && !str_eq(value, "false") &&
+           (!timefmt_parse_duration(value, &ns) || ns <= 0);
+}
+
 const struct condition *condition_find(const struct conditions *c, const char *type)
 {
     for (uint32_t i = 0; i < c->n; i++) {

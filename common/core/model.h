@@ -30,6 +30,7 @@
 #define ANN_MIN_VALUES_RELAXED "karpenter.sh/nodeclaim-min-values-relaxed"
 #define ANN_LAUNCH_ATTEMPT "karp.dev/launch-attempt"
 #define ANN_MAX_SHARE "karp.dev/max-share"
+#define ANN_PLACEMENT "karp.dev/placement"
 #define ANN_MIN_SAVING "karp.dev/min-saving"
 #define ANN_MIN_NODE_LIFE "karp.dev/min-node-life"
 #define ANN_RETURN_TO_WEIGHT "karp.dev/return-to-weight"
@@ -216,6 +217,8 @@ bool pod_reschedulable(const struct pod *p);
 /* karpenter.sh/do-not-disrupt is in force at now: "true", or a positive Go duration since the pod
  * started (also before it started). Any other value protects nothing, as Karpenter. */
 bool pod_do_not_disrupt(const struct pod *p, int64_t now_ns);
+/* Such a value that is not "false": what was meant? */
+bool pod_do_not_disrupt_unreadable(const struct pod *p);
 
 struct daemonset {
     struct arena mem;
@@ -419,6 +422,13 @@ struct class_sg {
     const char *id, *name;
 };
 
+struct class_reservation {
+    const char *id, *owner, *match;
+    sym id_sym, type, zone, kind; /* kind: "default", "capacity-block" */
+    bool interruptible, expiring;
+    int64_t end_ns; /* 0 = without end */
+};
+
 struct nodeclass {
     struct arena mem;
     struct meta m;
@@ -432,6 +442,8 @@ struct nodeclass {
     uint32_t n_amis;
     const struct class_sg *sgs;
     uint32_t n_sgs;
+    const struct class_reservation *reservations; /* by id */
+    uint32_t n_reservations;
     const char *instance_profile;
     struct conditions conditions;
 };

@@ -6,6 +6,7 @@
  * leg and position on the leg are all there is to remember. Places that have refused the way before
  * are passed over without counting.
  */
+#include "common/base/str.h"
 #include "improve.h"
 #include "labels.h"
 #include "sched_int.h"
@@ -78,6 +79,33 @@ static uint32_t max_share(const struct sched *s, const struct nodepool *np)
     return text != NULL && sched_parse_share(text, &share) ? share : s->opt.max_share_permyriad;
 }
 
+bool sched_parse_placement(const char *text, enum placement *ret)
+{
+    if (str_eq(text, "Compatible") || str_eq(text, "Cheapest")) {
+        *ret = str_eq(text, "Cheapest") ? PLACEMENT_CHEAPEST : PLACEMENT_COMPATIBLE;
+        return true;
+    }
+    return false;
+}
+
+const char *sched_placement_name(enum placement p)
+{
+    static const char *const names[] = {"Baseline", "Compatible", "Cheapest"};
+    return names[p];
+}
+
+/* What the pool says; nonsense is Compatible, which opens no more nodes than it might anyway. */
+static enum placement placement_of(const struct sched *s, const struct nodepool *np)
+{
+    enum placement ret = PLACEMENT_COMPATIBLE;
+    const char *text = kvs_get(&np->m.annotations, ANN_PLACEMENT);
+    if (text == NULL || s->opt.placement == PLACEMENT_BASELINE) {
+        return s->opt.placement;
+    }
+    (void)sched_parse_placement(text, &ret);
+    return ret;
+}
+
 bool sched_parse_share(const char *text, uint32_t *ret_permyriad)
 {
     uint64_t n = 0;
@@ -106,6 +134,7 @@ static void begin_pools(struct sched *s)
         p->nodes_in_use = in->nodes_in_use;
         p->xen = sym_find(s->syms, "xen");
         p->max_share_permyriad = max_share(s, in->np);
+        p->placement = placement_of(s, in->np);
         p->usable = sched_pool_closed(in, NULL) == REASON_NONE;
         if (in->catalog != NULL) {
             template_build(s->a, s->syms, in->np, in->catalog, s->snap->daemonsets,
@@ -346,6 +375,16 @@ static struct sched_open *open_claim(struct sched *s, struct sched_pool *p)
     ARENA_GROW(s->a, s->claims, s->n_claims, s->claims_cap);
     s->claims[s->n_claims++] = c;
     p->opened++;
+    return c;
+}
+
+struct sched_open *sched_open_beside(struct sched *s, const struct sched_open *like)
+{
+    struct sched_open *c = open_claim(s, like->pool);
+    c->cts = like->cts;
+    c->reqs = like->reqs;
+    c->offer = like->offer;
+    memcpy(c->types, like->types, catalog_words(like->pool->tm.catalog) * sizeof(*c->types));
     return c;
 }
 
@@ -617,7 +656,9 @@ static uint64_t improve(struct sched *s)
 {
     bool done = true;
     uint64_t units = 0;
-    bool wanted = s->opt.placement != PLACEMENT_BASELINE && !s->result.truncated && s->n_claims > 1;
+    bool wanted = s->opt.placement != PLACEMENT_BASELINE && !s->result.truncated;
+    wanted = wanted && (s->n_claims > 1 ||
+                        (s->n_claims == 1 && s->claims[0]->pool->placement == PLACEMENT_CHEAPEST));
     if (wanted && s->improve == NULL) {
         s->improve = improve_begin(s);
     }

@@ -35,9 +35,10 @@
 enum preference_policy { PREFERENCE_RESPECT, PREFERENCE_IGNORE, PREFERENCE_REASONABLE };
 enum min_values_policy { MIN_VALUES_STRICT, MIN_VALUES_BEST_EFFORT };
 
-/* Baseline: the compatible placement as it is, the default; Compatible: then made cheaper with no
- * more new nodes (improve.h). */
-enum placement { PLACEMENT_BASELINE, PLACEMENT_COMPATIBLE };
+/* Baseline: the compatible placement as it is; the others: then made cheaper (improve.h), with no
+ * more new nodes, or with more where they are worth it. A pool may say which of the two; it is not
+ * asked with Baseline. */
+enum placement { PLACEMENT_BASELINE, PLACEMENT_COMPATIBLE, PLACEMENT_CHEAPEST };
 
 struct sched_options {
     enum placement placement;
@@ -116,6 +117,9 @@ const char *sched_label_value(struct arena *a, const struct symtab *t, const str
  * DaemonSetPod, StaticPod, NotScheduledByUs. */
 enum reason_code sched_pod_gate(const struct pod *p);
 
+/* "Compatible" or "Cheapest". */
+bool sched_parse_placement(const char *text, enum placement *ret);
+const char *sched_placement_name(enum placement p);
 /* "25%": from 1% to 100%. */
 bool sched_parse_share(const char *text, uint32_t *ret_permyriad);
 

@@ -212,7 +212,6 @@ static void learn_domains(struct sched *s, const struct pod_class *cls, struct t
 /* The only value of the key that a node of the claim can come to have, or SYM_NONE. */
 static sym settled(const struct sched_open *c, sym key)
 {
-    const struct req *r = reqset_get(&c->reqs, key);
     const struct catalog *cat = c->pool->tm.catalog;
     uint64_t zones = c->offer.zones;
     if ((key == L_ZONE || key == L_ZONE_ID) && zones != 0 && (zones & (zones - 1)) == 0) {
@@ -222,6 +221,7 @@ static sym settled(const struct sched_open *c, sym key)
     if (key == L_CAPACITY_TYPE && c->offer.cts != 0 && (c->offer.cts & (c->offer.cts - 1)) == 0) {
         return capacity_type_sym((enum capacity_type)__builtin_ctz(c->offer.cts));
     }
+    const struct req *r = reqset_get(&c->reqs, key);
     return r ? req_single(r) : SYM_NONE;
 }
 

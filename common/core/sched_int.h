@@ -9,6 +9,7 @@
  *   sched_final.c  from an open claim to what is launched
  *   sched_topo.c   rules about other pods: groups and counts
  *   sched_domain.c rules about other pods: which places they leave
+ *   sched_text.c   what is known by a text
  *   sched_volume.c volumes: where they can be and how many fit
  *   sched_reserve.c capacity reservations
  *   sched_refuse.c why not
@@ -149,6 +150,7 @@ struct pool_reservation {
 struct sched_pool {
     const struct snapshot_pool *in;
     uint32_t max_share_permyriad; /* 0 = any */
+    enum placement placement;
     sym xen;                      /* the hypervisor's name, SYM_NONE if no type has it */
     bool usable;                  /* may open claims at all */
     struct template tm;
@@ -313,6 +315,8 @@ bool sched_step_placing(struct sched *s, uint64_t units);
  * which is s->refused[s->result.n_refused - 1]. */
 bool sched_place_all(struct sched *s, const uint32_t *pods, uint32_t n);
 
+/* Another claim like that one, without pods; only once all pods have been placed. */
+struct sched_open *sched_open_beside(struct sched *s, const struct sched_open *like);
 /* Puts the pod onto a claim of the pool, asked for in this way: the one of that number, UINT32_MAX
  * for a new one, which is for a unit of that reservation (NULL: for none). */
 bool sched_put(struct sched *s, const struct snapshot_pool *pool, uint32_t pod, uint32_t way,

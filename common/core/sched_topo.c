@@ -5,105 +5,24 @@
 #include "common/base/str.h"
 #include "labels.h"
 #include "sched_int.h"
+#include "sched_text.h"
 #include "want.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-
-/* ---- a table of texts ------------------------------------------------------------------------ */
-
-struct entry {
-    const char *text;
-    uint64_t hash;
-    void *value;
-    struct entry *next;
-};
-
-/* A text under construction, in the arena; reused for each look-up. */
-struct text {
-    struct arena *a;
-    char *p;
-    uint32_t n, cap;
-};
-
 struct topo_table {
-    struct entry **slots;
-    uint32_t n_slots, n;
-    struct text text;  /* the one at hand */
+    struct text_table texts;
     const char **keys; /* label keys that selectors ask for, sorted */
     uint32_t n_keys, cap_keys;
     bool keys_sorted;
 };
 
-static void text_begin(struct text *t)
+static struct text *text_of(struct sched *s)
 {
-    t->n = 0;
+    return text_begin(&s->topo.table->texts);
 }
 
-static void PRINTF(2, 3) text_add(struct text *t, const char *fmt, ...)
+static struct text_entry *entry_of(struct sched *s)
 {
-    for (;;) {
-        va_list ap;
-        va_start(ap, fmt);
-        int n = vsnprintf(t->p ? t->p + t->n : NULL, t->cap - t->n, fmt, ap);
-        va_end(ap);
-        if (n >= 0 && (uint32_t)n < t->cap - t->n) {
-            t->n += (uint32_t)n;
-            return;
-        }
-        uint32_t cap = (t->cap + (n > 0 ? (uint32_t)n : 0)) * 2 + 256;
-        char *p = arena_alloc(t->a, cap);
-        if (t->n > 0) {
-            memcpy(p, t->p, t->n);
-        }
-        t->p = p;
-        t->cap = cap;
-    }
-}
-
-static uint64_t hash_of(const char *s)
-{
-    uint64_t h = UINT64_C(1469598103934665603);
-    for (; *s != '\0'; s++) {
-        h = (h ^ (unsigned char)*s) * UINT64_C(1099511628211);
-    }
-    return h;
-}
-
-static void table_grow(struct sched *s, struct topo_table *t)
-{
-    uint32_t n = t->n_slots ? t->n_slots * 2 : 64;
-    struct entry **slots = ARENA_NEW_N(s->a, struct entry *, n);
-    for (uint32_t i = 0; i < t->n_slots; i++) {
-        for (struct entry *e = t->slots[i], *next; e != NULL; e = next) {
-            next = e->next;
-            e->next = slots[e->hash & (n - 1)];
-            slots[e->hash & (n - 1)] = e;
-        }
-    }
-    t->slots = slots;
-    t->n_slots = n;
-}
-
-/* Where the value of the text stands; new ones are NULL. */
-static struct entry *table_at(struct sched *s, const char *text)
-{
-    struct topo_table *t = s->topo.table;
-    uint64_t h = hash_of(text);
-    if (t->n >= t->n_slots) {
-        table_grow(s, t);
-    }
-    struct entry **slot = &t->slots[h & (t->n_slots - 1)];
-    for (struct entry *e = *slot; e != NULL; e = e->next) {
-        if (e->hash == h && str_eq(e->text, text)) {
-            return e;
-        }
-    }
-    struct entry *e = ARENA_NEW(s->a, struct entry);
-    *e = (struct entry){arena_strdup(s->a, text), h, NULL, *slot};
-    *slot = e;
-    t->n++;
-    return e;
+    return text_entry(&s->topo.table->texts);
 }
 
 /* ---- texts ----------------------------------------------------------------------------------- */
@@ -154,10 +73,8 @@ static void note_keys(struct sched *s, const struct selector *sel)
 /* The group of that rule; a new one if there is none. */
 static struct topo_group *group_of(struct sched *s, const struct topo_group *rule)
 {
-    struct topo_table *t = s->topo.table;
-    text_begin(&t->text);
-    put_group(&t->text, rule);
-    struct entry *e = table_at(s, t->text.p);
+    put_group(text_of(s), rule);
+    struct text_entry *e = entry_of(s);
     if (e->value == NULL) {
         struct topo_group *g = arena_memdup(s->a, rule, sizeof(*rule));
         g->text = e->text;
@@ -303,13 +220,11 @@ struct selectors {
 };
 
 /* Selectors of Services in the namespace that begin with this label. */
-static struct entry *services_at(struct sched *s, const char *ns, const char *key,
-                                 const char *value)
+static struct text_entry *services_at(struct sched *s, const char *ns, const char *key,
+                                      const char *value)
 {
-    struct text *b = &s->topo.table->text;
-    text_begin(b);
-    text_add(b, "s%s %s=%s", ns, key, value);
-    return table_at(s, b->p);
+    text_add(text_of(s), "s%s %s=%s", ns, key, value);
+    return entry_of(s);
 }
 
 static void index_services(struct sched *s)
@@ -319,7 +234,8 @@ static void index_services(struct sched *s)
         if (svc->sel.nothing || svc->sel.n == 0) {
             continue;
         }
-        struct entry *e = services_at(s, svc->m.ns, svc->sel.v[0].key, svc->sel.v[0].values[0]);
+        struct text_entry *e =
+            services_at(s, svc->m.ns, svc->sel.v[0].key, svc->sel.v[0].values[0]);
         e->value = e->value != NULL ? e->value : ARENA_NEW(s->a, struct selectors);
         struct selectors *list = e->value;
         if (list->n == 0 || selector_cmp(list->v[list->n - 1], &svc->sel) != 0) {
@@ -388,9 +304,8 @@ static bool default_about(struct sched *s, const struct pod *p, struct about *re
 /* Groups of an owner's default constraints; they count pods whatever these declare themselves. */
 static struct groups *by_owner(struct sched *s, const char *uid)
 {
-    text_begin(&s->topo.table->text);
-    text_add(&s->topo.table->text, "u%s", uid);
-    struct entry *e = table_at(s, s->topo.table->text.p);
+    text_add(text_of(s), "u%s", uid);
+    struct text_entry *e = entry_of(s);
     if (e->value == NULL) {
         e->value = ARENA_NEW(s->a, struct groups);
     }
@@ -457,7 +372,8 @@ static void put_match_keys(struct text *b, const struct pod *p, const char *cons
 {
     for (uint32_t i = 0; i < n; i++) {
         const char *v = kvs_get(&p->labels, keys[i]);
-        text_add(b, "%s=%s,", keys[i], v ? v : "");
+        text_str(b, keys[i]);
+        text_str(b, v ? v : "");
     }
 }
 
@@ -470,16 +386,17 @@ static void put_terms_keys(struct text *b, const struct pod *p, const struct pod
 }
 
 /* The entry of pods with these rules; only what is bound to others' rules when `bound`. */
-static struct entry *owner_entry(struct sched *s, const struct pod *p, bool is_bound)
+static struct text_entry *owner_entry(struct sched *s, const struct pod *p, bool is_bound)
 {
-    struct text *b = &s->topo.table->text;
     const struct pod_class *c = p->cls;
     struct about about;
     bool by_default = !is_bound && default_about(s, p, &about);
-    text_begin(b);
-    text_add(b, "o%d %p %s ", is_bound, (const void *)c, p->m.ns);
+    struct text *b = text_of(s);
+    text_str(b, is_bound ? "b" : "o");
+    text_ptr(b, c);
+    text_str(b, p->m.ns);
     if (by_default) {
-        text_add(b, "%s ", about.owner_uid ? about.owner_uid : "");
+        text_str(b, about.owner_uid ? about.owner_uid : "");
         put_selector(b, &about.sel);
     }
     for (uint32_t i = 0; i < c->n_spreads; i++) {
@@ -489,12 +406,12 @@ static struct entry *owner_entry(struct sched *s, const struct pod *p, bool is_b
     put_terms_keys(b, p, &c->anti_affinity);
     put_terms_keys(b, p, &c->prefer_affinity);
     put_terms_keys(b, p, &c->avoid_affinity);
-    return table_at(s, b->p);
+    return entry_of(s);
 }
 
 static const struct owner *owner_of(struct sched *s, const struct pod *p)
 {
-    struct entry *e = owner_entry(s, p, false);
+    struct text_entry *e = owner_entry(s, p, false);
     if (e->value != NULL) {
         return e->value;
     }
@@ -516,7 +433,7 @@ static const struct owner *owner_of(struct sched *s, const struct pod *p)
 /* Of a bound pod only the inverse of its anti-affinity matters to others. */
 static const struct owner *bound_owner(struct sched *s, const struct pod *p)
 {
-    struct entry *e = owner_entry(s, p, true);
+    struct text_entry *e = owner_entry(s, p, true);
     if (e->value == NULL) {
         struct owner *o = ARENA_NEW(s->a, struct owner);
         owner_inverse(s, o, p);
@@ -559,15 +476,17 @@ static const struct groups *matches_of(struct sched *s, const struct pod *p)
     struct topo_table *t = s->topo.table;
     sort_items(t->keys, t->n_keys, sizeof(*t->keys), str_qsort_cmp);
     t->keys_sorted = true;
-    text_begin(&t->text);
-    text_add(&t->text, "m%s ", p->m.ns);
+    struct text *b = text_of(s);
+    text_str(b, "m");
+    text_str(b, p->m.ns);
     for (uint32_t i = 0; i < t->n_keys; i++) {
         const char *v = kvs_get(&p->labels, t->keys[i]);
         if (v != NULL) {
-            text_add(&t->text, "%u=%s,", (unsigned)i, v);
+            text_str(b, t->keys[i]);
+            text_str(b, v);
         }
     }
-    struct entry *e = table_at(s, t->text.p);
+    struct text_entry *e = entry_of(s);
     if (e->value != NULL) {
         return e->value;
     }
@@ -683,11 +602,13 @@ const struct topo_class *sched_topo_class(struct sched *s, const struct pod *p, 
     if (o->n_uses + m->n + o->n_inverse + defaults->n == 0 && share == NULL) {
         return NULL;
     }
-    struct text *b = &s->topo.table->text;
-    text_begin(b);
-    text_add(b, "c%p %p %p %p", (const void *)o, (const void *)m, (const void *)defaults,
-             (const void *)share);
-    struct entry *e = table_at(s, b->p);
+    struct text *b = text_of(s);
+    text_str(b, "c");
+    text_ptr(b, o);
+    text_ptr(b, m);
+    text_ptr(b, defaults);
+    text_ptr(b, share);
+    struct text_entry *e = entry_of(s);
     if (e->value == NULL) {
         e->value = class_new(s, p, o, m, share);
     }
@@ -705,7 +626,7 @@ void sched_topo_begin(struct sched *s)
     const struct snapshot *snap = s->snap;
     struct about about;
     s->topo.table = ARENA_NEW(s->a, struct topo_table);
-    s->topo.table->text.a = s->a;
+    s->topo.table->texts.text.a = s->a;
     if (s->opt.n_default_spreads > 0) {
         index_services(s);
     }

@@ -1,6 +1,7 @@
 #include "common/base/alloc.h"
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
+#include "common/base/timefmt.h"
 #include "common/core/labels.h"
 #include "decode_priv.h"
 
@@ -150,6 +151,41 @@ static int check_shapes(const json_t *spec, struct err *reterr)
     return 0;
 }
 
+/* As the CRD has it: there may be none; an id stands alone. */
+static int check_reservations(const json_t *spec, struct err *reterr)
+{
+    static const char *const fields[] = {"id", "ownerID", "instanceMatchCriteria"};
+    const json_t *list = json_object_get(spec, "capacityReservationSelectorTerms");
+    size_t i;
+    json_t *term;
+    if (json_array_size(list) == 0) {
+        return 0;
+    }
+    if (check_terms(spec, "capacityReservationSelectorTerms", fields, ARRAY_LEN(fields), reterr)) {
+        return -1;
+    }
+    json_array_foreach ((json_t *)(uintptr_t)list, i, term) {
+        bool tags = json_object_size(json_object_get(term, "tags")) > 0;
+        bool id = *jsonx_str_or(term, "id", "") != '\0';
+        const char *match = jsonx_str_or(term, "instanceMatchCriteria", "");
+        bool owner = *jsonx_str_or(term, "ownerID", "") != '\0';
+        if (id ? tags || owner || *match : !tags && !*match) {
+            return err_set(
+                reterr, ERR_INVALID,
+                "capacityReservationSelectorTerms[%zu]: needs an id, which stands alone, "
+                "or tags or instanceMatchCriteria",
+                i);
+        }
+        if (*match && !str_eq(match, "open") && !str_eq(match, "targeted")) {
+            return err_set(reterr, ERR_INVALID,
+                           "capacityReservationSelectorTerms[%zu].instanceMatchCriteria: neither "
+                           "open nor targeted",
+                           i);
+        }
+    }
+    return 0;
+}
+
 static int check_spec(const json_t *spec, struct err *reterr)
 {
     static const char *const subnet[] = {"id"};
@@ -159,7 +195,7 @@ static int check_spec(const json_t *spec, struct err *reterr)
         check_terms(spec, "securityGroupSelectorTerms", group, ARRAY_LEN(group), reterr) ||
         check_terms(spec, "amiSelectorTerms", ami, ARRAY_LEN(ami), reterr) ||
         check_aliases(spec, reterr) || check_family(spec, reterr) || check_role(spec, reterr) ||
-        check_shapes(spec, reterr)) {
+        check_shapes(spec, reterr) || check_reservations(spec, reterr)) {
         return decode_in(reterr, "spec.");
     }
     return 0;
@@ -230,6 +266,39 @@ static int read_groups(struct nodeclass *c, const json_t *status, struct err *re
     return 0;
 }
 
+static int read_reservations(struct decoder *d, struct nodeclass *c, const json_t *status,
+                             struct err *reterr)
+{
+    const json_t *list;
+    if (decode_arr(status, "capacityReservations", &list, reterr)) {
+        return -1;
+    }
+    struct class_reservation *v =
+        ARENA_NEW_N(&c->mem, struct class_reservation, json_array_size(list));
+    size_t i;
+    json_t *o;
+    json_array_foreach (list, i, o) {
+        const char *end = jsonx_str(o, "endTime");
+        v[i] = (struct class_reservation){
+            .id = decode_str(&c->mem, o, "id"),
+            .owner = decode_str(&c->mem, o, "ownerID"),
+            .match = decode_str(&c->mem, o, "instanceMatchCriteria"),
+            .type = sym_intern(d->t, jsonx_str_or(o, "instanceType", "")),
+            .zone = sym_intern(d->t, jsonx_str_or(o, "availabilityZone", "")),
+            .kind = sym_intern(d->t, jsonx_str_or(o, "reservationType", "default")),
+            .interruptible = jsonx_bool(o, "interruptible", false),
+            .expiring = str_eq(jsonx_str(o, "state"), "expiring"),
+        };
+        v[i].id_sym = sym_intern(d->t, v[i].id);
+        if (end && !timefmt_parse_rfc3339(end, &v[i].end_ns)) {
+            return err_set(reterr, ERR_INVALID, "capacityReservations[%zu].endTime: no time", i);
+        }
+    }
+    c->reservations = v;
+    c->n_reservations = (uint32_t)json_array_size(list);
+    return 0;
+}
+
 /* ---- the object ------------------------------------------------------------------------------ */
 
 static void read_class(struct decoder *d, struct nodeclass *c, const json_t *o)
@@ -249,6 +318,7 @@ static void read_class(struct decoder *d, struct nodeclass *c, const json_t *o)
     decode_note(a, &c->problem, "status.", read_subnets(d, c, status, &e), &e);
     decode_note(a, &c->problem, "status.", read_amis(d, c, status, &e), &e);
     decode_note(a, &c->problem, "status.", read_groups(c, status, &e), &e);
+    decode_note(a, &c->problem, "status.", read_reservations(d, c, status, &e), &e);
     c->instance_profile = decode_str(a, status, "instanceProfile");
     decode_conditions(a, status, &c->conditions);
 }

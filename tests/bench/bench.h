@@ -29,9 +29,9 @@ struct bench_input {
     const char *region;
     const char *pools[BENCH_FILES_MAX], *pods[BENCH_FILES_MAX];
     size_t n_pools, n_pods;
-    const char *cluster; /* consolidate: pools, claims, nodes and pods in one file */
-    const char *policy;  /* Respect, Ignore, Reasonable */
-    bool baseline;       /* schedule: as Karpenter would, and no more */
+    const char *cluster;      /* consolidate: pools, claims, nodes and pods in one file */
+    const char *policy;       /* Respect, Ignore, Reasonable */
+    enum placement placement; /* schedule */
     uint32_t repeat;
     const char *plan; /* where the plan of the last run goes, or NULL */
     bool rest;        /* the peer carries commands out until it rests */
@@ -63,12 +63,25 @@ json_t *bench_apart(bench_fn fn, const struct bench_input *in, struct err *reter
 /* The one JSON object that a program prints. argv ends with NULL. */
 json_t *bench_program(const char *const *argv, struct err *reterr);
 
-double bench_now_ms(void);
-double bench_cpu_ms(void); /* this process has used; less than the clock where others compete */
-double bench_median(double *ms, uint32_t n); /* sorts */
-/* Gives free memory back and makes the kernel forget the peak; the resident size from then on. */
-int64_t bench_rss_begin(void);
-int64_t bench_rss_peak(void);
+/* Processor time of the process. */
+double bench_cpu_ms(void);
+
+/* One decision on decoded input: all that `decide` does is on the clock. What it returns lies in
+ * the arena, is reported of the last run and was the caller's only there; `report` adds to o and
+ * may fail (the plan's file). */
+struct bench_decision {
+    void *(*decide)(struct arena *a, const struct bench_input *in, const struct bench_world *b,
+                    struct snapshot *snap);
+    int (*report)(struct arena *a, const struct bench_input *in, const struct bench_world *b,
+                  const struct snapshot *snap, void *decided, json_t *o, struct err *reterr);
+};
+/* Reads the input and decides as often as it says: kind, input, pods, nodes, medians of time, peak
+ * memory, and what the decision tells of itself. NULL with *reterr set. */
+json_t *bench_measure(const struct bench_input *in, const struct bench_decision *d,
+                      struct err *reterr);
+void bench_put_int(json_t *o, const char *key, int64_t n);
+/* Takes the plan. */
+int bench_write_plan(const char *path, json_t *plan, struct err *reterr);
 json_t *bench_price(int64_t pusd_h); /* a decimal string, as everywhere */
 
 /* ---- bench_bound.c --------------------------------------------------------------------------- */

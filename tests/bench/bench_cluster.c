@@ -185,20 +185,32 @@ static void labels_json(const struct maker *m, const struct block *blk, int64_t 
     buf_puts(b, "}");
 }
 
-static void node_json(struct maker *m, const struct block *blk, int64_t node)
+/* An object of the node up to the end of its metadata. */
+static void begin_json(struct maker *m, const struct block *blk, const char *what, int64_t node)
+{
+    generate_next(m->g);
+    buf_printf(&m->g->text,
+               "{\"metadata\":{\"name\":\"%s-%lld\",\"uid\":\"%s-%lld\","
+               "\"creationTimestamp\":\"" GENERATE_TIME "\",",
+               what, (long long)node, what, (long long)node);
+    labels_json(m, blk, node);
+    buf_puts(&m->g->text, "},");
+}
+
+static void room_json(struct maker *m, const struct block *blk)
 {
     struct buf *b = &m->g->text;
-    generate_next(m->g);
-    buf_printf(b,
-               "{\"metadata\":{\"name\":\"node-%lld\",\"uid\":\"node-%lld\","
-               "\"creationTimestamp\":\"" GENERATE_TIME "\",",
-               (long long)node, (long long)node);
-    labels_json(m, blk, node);
-    buf_printf(b, "},\"spec\":{\"providerID\":\"bench:///node-%lld\"},\"status\":{",
-               (long long)node);
     resources_json(b, "capacity", catalog_capacity(m->b->catalog, blk->type));
     buf_puts(b, ",");
     resources_json(b, "allocatable", catalog_allocatable(m->b->catalog, blk->type));
+}
+
+static void node_json(struct maker *m, const struct block *blk, int64_t node)
+{
+    struct buf *b = &m->g->text;
+    begin_json(m, blk, "node", node);
+    buf_printf(b, "\"spec\":{\"providerID\":\"bench:///node-%lld\"},\"status\":{", (long long)node);
+    room_json(m, blk);
     buf_puts(b, ",\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}]}}");
     generate_flush(m->g);
 }
@@ -208,20 +220,13 @@ static void claim_json(struct maker *m, const struct block *blk, int64_t node)
     static const char *const conditions[] = {"Launched", "Registered", "Initialized",
                                              "Consolidatable", "Ready"};
     struct buf *b = &m->g->text;
-    generate_next(m->g);
+    begin_json(m, blk, "claim", node);
     buf_printf(b,
-               "{\"metadata\":{\"name\":\"claim-%lld\",\"uid\":\"claim-%lld\","
-               "\"creationTimestamp\":\"" GENERATE_TIME "\",",
-               (long long)node, (long long)node);
-    labels_json(m, blk, node);
-    buf_printf(b,
-               "},\"spec\":{\"requirements\":[],\"resources\":{},\"nodeClassRef\":" GENERATE_CLASS
+               "\"spec\":{\"requirements\":[],\"resources\":{},\"nodeClassRef\":" GENERATE_CLASS
                ",\"expireAfter\":\"Never\"},\"status\":{\"nodeName\":\"node-%lld\","
                "\"providerID\":\"bench:///node-%lld\",",
                (long long)node, (long long)node);
-    resources_json(b, "capacity", catalog_capacity(m->b->catalog, blk->type));
-    buf_puts(b, ",");
-    resources_json(b, "allocatable", catalog_allocatable(m->b->catalog, blk->type));
+    room_json(m, blk);
     buf_puts(b, ",\"conditions\":[");
     generate_conditions(b, conditions, ARRAY_LEN(conditions));
     buf_puts(b, "]}}");

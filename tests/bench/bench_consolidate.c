@@ -10,8 +10,8 @@
 
 /* The plan stands when this returns; its digests are made when the result is asked for, which is
  * off the clock. */
-static struct consolidate *decide(struct arena *a, const struct bench_world *b,
-                                  struct snapshot *snap)
+static void *decide(struct arena *a, const struct bench_input *in UNUSED,
+                    const struct bench_world *b, struct snapshot *snap)
 {
     struct consolidate_options o;
     consolidate_options_default(&o);
@@ -91,7 +91,7 @@ static json_t *stay_messages(const struct world *w, const struct consolidate_res
 static int write_plan(const char *path, const struct world *w, const struct consolidate_result *res,
                       struct err *reterr)
 {
-    AUTO_JSON json_t *plan = json_object();
+    json_t *plan = json_object();
     json_t *steps = json_array();
     for (uint32_t i = 0; i < res->n_steps; i++) {
         const struct consolidate_step *s = &res->steps[i];
@@ -103,18 +103,10 @@ static int write_plan(const char *path, const struct world *w, const struct cons
     json_object_set_new(plan, "digest", json_string(res->digest));
     json_object_set_new(plan, "steps", steps);
     json_object_set_new(plan, "stays", stay_messages(w, res));
-    if (json_dump_file(plan, path, JSON_INDENT(1))) {
-        return err_set(reterr, ERR_INVALID, "%s: cannot be written", path);
-    }
-    return 0;
+    return bench_write_plan(path, plan, reterr);
 }
 
 /* ---- an input -------------------------------------------------------------------------------- */
-
-static void put_int(json_t *o, const char *key, int64_t n)
-{
-    json_object_set_new(o, key, json_integer(n));
-}
 
 /* Why nodes stay: how many by the gate that fails. */
 static json_t *stays_of(const struct consolidate_result *res)
@@ -129,68 +121,29 @@ static json_t *stays_of(const struct consolidate_result *res)
     return o;
 }
 
-static json_t *report_of(const struct bench_input *in, const struct bench_world *b,
-                         const struct consolidate_result *res, double ms, int64_t peak,
-                         int64_t bound, int64_t least)
+static int report(struct arena *a, const struct bench_input *in, const struct bench_world *b,
+                  const struct snapshot *snap, void *decided, json_t *o, struct err *reterr)
 {
-    json_t *o = json_object();
-    json_object_set_new(o, "kind", json_string("BenchReport"));
-    json_object_set_new(o, "input", json_string(in->name));
-    put_int(o, "pods", (int64_t)world_n(&b->w, KIND_POD));
-    put_int(o, "nodes", (int64_t)world_n(&b->w, KIND_NODE));
-    json_object_set_new(o, "milliseconds", json_real(ms));
-    put_int(o, "peakRssBytes", peak);
-    put_int(o, "workUnits", (int64_t)res->work_units);
-    put_int(o, "actions", res->n_steps);
-    put_int(o, "nodesOut", res->nodes_out);
-    put_int(o, "nodesIn", res->nodes_in);
-    put_int(o, "podsMoved", res->pods_moved);
-    put_int(o, "leastPodsMoved", least);
+    const struct consolidate_result *res = consolidate_result(decided);
+    bench_put_int(o, "workUnits", (int64_t)res->work_units);
+    bench_put_int(o, "actions", res->n_steps);
+    bench_put_int(o, "nodesOut", res->nodes_out);
+    bench_put_int(o, "nodesIn", res->nodes_in);
+    bench_put_int(o, "podsMoved", res->pods_moved);
+    bench_put_int(o, "leastPodsMoved", bench_least_moves(snap, res));
     json_object_set_new(o, "savingsPerHour", bench_price(res->saving_pusd_h));
     json_object_set_new(o, "fleetPricePerHour", bench_price(res->price_pusd_h));
-    json_object_set_new(o, "lowerBoundPerHour", bench_price(bound));
+    json_object_set_new(o, "lowerBoundPerHour", bench_price(bound_of(a, snap)));
     json_object_set_new(o, "stays", stays_of(res));
     json_object_set_new(o, "truncated", json_boolean(res->truncated));
     json_object_set_new(o, "planDigest", json_string(res->digest));
-    return o;
-}
-
-static json_t *runs(const struct bench_input *in, const struct bench_world *b, struct err *reterr)
-{
-    static double ms[BENCH_REPEAT_MAX], cpu_ms[BENCH_REPEAT_MAX];
-    json_t *report = NULL;
-    int64_t before = bench_rss_begin();
-    for (uint32_t i = 0; i < in->repeat; i++) {
-        struct arena mem;
-        struct snapshot snap;
-        arena_init(&mem, 1 << 20, SIZE_MAX);
-        double start = bench_now_ms(), cpu = bench_cpu_ms();
-        struct consolidate *c = decide(&mem, b, &snap);
-        ms[i] = bench_now_ms() - start;
-        cpu_ms[i] = bench_cpu_ms() - cpu;
-        const struct consolidate_result *res = consolidate_result(c);
-        bool last = i + 1 == in->repeat;
-        if (last && (!in->plan || write_plan(in->plan, &b->w, res, reterr) == 0)) {
-            int64_t peak = bench_rss_peak() - before;
-            report = report_of(in, b, res, bench_median(ms, in->repeat), peak,
-                               bound_of(&mem, &snap), bench_least_moves(&snap, res));
-            json_object_set_new(report, "cpuMilliseconds",
-                                json_real(bench_median(cpu_ms, in->repeat)));
-        }
-        arena_done(&mem);
-    }
-    return report;
+    return in->plan ? write_plan(in->plan, &b->w, res, reterr) : 0;
 }
 
 static json_t *measure(const struct bench_input *in, struct err *reterr)
 {
-    struct bench_world b;
-    if (bench_read(in, &b, reterr)) {
-        return NULL;
-    }
-    json_t *report = runs(in, &b, reterr);
-    bench_world_done(&b);
-    return report;
+    static const struct bench_decision decision = {decide, report};
+    return bench_measure(in, &decision, reterr);
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */

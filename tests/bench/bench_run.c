@@ -111,7 +111,7 @@ static double clock_ms(clockid_t id)
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
-double bench_now_ms(void)
+static double now_ms(void)
 {
     return clock_ms(CLOCK_MONOTONIC);
 }
@@ -127,7 +127,7 @@ static int cmp_ms(const void *x, const void *y)
     return a < b ? -1 : a > b;
 }
 
-double bench_median(double *ms, uint32_t n)
+static double median(double *ms, uint32_t n)
 {
     qsort(ms, n, sizeof(*ms), cmp_ms);
     return ms[n / 2];
@@ -149,7 +149,7 @@ static int64_t status_bytes(const char *field)
     return kib * 1024;
 }
 
-int64_t bench_rss_begin(void)
+static int64_t rss_begin(void)
 {
     (void)malloc_trim(0);
     FILE *f = fopen("/proc/self/clear_refs", "we");
@@ -160,7 +160,7 @@ int64_t bench_rss_begin(void)
     return status_bytes("VmRSS:");
 }
 
-int64_t bench_rss_peak(void)
+static int64_t rss_peak(void)
 {
     return status_bytes("VmHWM:");
 }
@@ -171,4 +171,80 @@ json_t *bench_price(int64_t pusd_h)
 {
     char text[MONEY_TEXT];
     return json_string(money_exact(pusd_h, text));
+}
+
+void bench_put_int(json_t *o, const char *key, int64_t n)
+{
+    json_object_set_new(o, key, json_integer(n));
+}
+
+int bench_write_plan(const char *path, json_t *plan, struct err *reterr)
+{
+    AUTO_JSON json_t *own = plan;
+    if (json_dump_file(own, path, JSON_INDENT(1))) {
+        return err_set(reterr, ERR_INVALID, "%s: cannot be written", path);
+    }
+    return 0;
+}
+
+/* ---- runs ------------------------------------------------------------------------------------ */
+
+struct took {
+    double ms[BENCH_REPEAT_MAX], cpu[BENCH_REPEAT_MAX];
+    int64_t rss;
+};
+
+static json_t *report_of(const struct bench_input *in, const struct bench_world *b, struct took *t)
+{
+    json_t *o = json_object();
+    json_object_set_new(o, "kind", json_string("BenchReport"));
+    json_object_set_new(o, "input", json_string(in->name));
+    bench_put_int(o, "pods", (int64_t)world_n(&b->w, KIND_POD));
+    bench_put_int(o, "nodes", (int64_t)world_n(&b->w, KIND_NODE));
+    json_object_set_new(o, "milliseconds", json_real(median(t->ms, in->repeat)));
+    json_object_set_new(o, "cpuMilliseconds", json_real(median(t->cpu, in->repeat)));
+    bench_put_int(o, "peakRssBytes", t->rss);
+    return o;
+}
+
+static json_t *run(const struct bench_input *in, const struct bench_world *b,
+                   const struct bench_decision *d, uint32_t i, struct took *t, struct err *reterr)
+{
+    struct arena mem;
+    struct snapshot snap;
+    json_t *o = NULL;
+    if (i == 0) {
+        t->rss = rss_begin();
+    }
+    arena_init(&mem, 1 << 20, SIZE_MAX);
+    double start = now_ms(), cpu = bench_cpu_ms();
+    void *decided = d->decide(&mem, in, b, &snap);
+    t->ms[i] = now_ms() - start;
+    t->cpu[i] = bench_cpu_ms() - cpu;
+    if (i + 1 == in->repeat) {
+        t->rss = rss_peak() - t->rss;
+        o = report_of(in, b, t);
+        if (d->report(&mem, in, b, &snap, decided, o, reterr)) {
+            json_decref(o);
+            o = NULL;
+        }
+    }
+    arena_done(&mem);
+    return o;
+}
+
+json_t *bench_measure(const struct bench_input *in, const struct bench_decision *d,
+                      struct err *reterr)
+{
+    static struct took t;
+    struct bench_world b;
+    json_t *ret = NULL;
+    if (bench_read(in, &b, reterr)) {
+        return NULL;
+    }
+    for (uint32_t i = 0; i < in->repeat; i++) {
+        ret = run(in, &b, d, i, &t, reterr);
+    }
+    bench_world_done(&b);
+    return ret;
 }

@@ -6,19 +6,46 @@
 
 /* ---- one run --------------------------------------------------------------------------------- */
 
-static const struct sched_result *decide(struct arena *a, const struct bench_world *b,
-                                         enum preference_policy policy, bool baseline,
-                                         struct snapshot *snap)
+#define SLICE_UNITS 500 /* as the agent's (agent/plan/provisioner.h) */
+
+static struct sched_options options_of(const struct bench_input *in)
 {
     struct sched_options o;
     sched_options_default(&o);
-    o.preference = policy;
-    o.placement = baseline ? PLACEMENT_BASELINE : PLACEMENT_COMPATIBLE;
+    (void)bench_policy(in->policy, &o.preference); /* it was asked before */
+    o.placement = in->placement;
+    return o;
+}
+
+static void *decide(struct arena *a, const struct bench_input *in, const struct bench_world *b,
+                    struct snapshot *snap)
+{
+    struct sched_options o = options_of(in);
     bench_snapshot(a, b, snap);
     struct sched *s = sched_begin(a, snap, &o);
     while (!sched_step(s, UINT64_MAX)) {
     }
-    return sched_result(s);
+    return (void *)(uintptr_t)sched_result(s);
+}
+
+/* The longest that the agent's loop waits for a step of the decision, by processor time. */
+static double longest_slice_ms(const struct bench_world *b, const struct sched_options *o)
+{
+    struct arena mem;
+    struct snapshot snap;
+    double longest = 0;
+    bool done = false;
+    arena_init(&mem, 1 << 20, SIZE_MAX);
+    bench_snapshot(&mem, b, &snap);
+    struct sched *s = sched_begin(&mem, &snap, o);
+    while (!done) {
+        double start = bench_cpu_ms();
+        done = sched_step(s, SLICE_UNITS);
+        double took = bench_cpu_ms() - start;
+        longest = took > longest ? took : longest;
+    }
+    arena_done(&mem);
+    return longest;
 }
 
 static int64_t bound_of(struct arena *a, const struct snapshot *snap,
@@ -61,7 +88,7 @@ static json_t *claim_json(const struct world *w, const struct sched_claim *c)
 static int write_plan(const char *path, const struct world *w, const struct sched_result *res,
                       struct err *reterr)
 {
-    AUTO_JSON json_t *plan = json_object();
+    json_t *plan = json_object();
     json_t *claims = json_array(), *refused = json_array();
     for (uint32_t i = 0; i < res->n_claims; i++) {
         json_array_append_new(claims, claim_json(w, &res->claims[i]));
@@ -78,88 +105,50 @@ static int write_plan(const char *path, const struct world *w, const struct sche
     }
     json_object_set_new(plan, "claims", claims);
     json_object_set_new(plan, "unschedulable", refused);
-    if (json_dump_file(plan, path, JSON_INDENT(1))) {
-        return err_set(reterr, ERR_INVALID, "%s: cannot be written", path);
-    }
-    return 0;
+    return bench_write_plan(path, plan, reterr);
 }
 
 /* ---- an input -------------------------------------------------------------------------------- */
 
-static json_t *report_of(const struct bench_input *in, const struct bench_world *b,
-                         const struct sched_result *res, double ms, int64_t peak, int64_t bound)
+static int report(struct arena *a, const struct bench_input *in, const struct bench_world *b,
+                  const struct snapshot *snap, void *decided, json_t *o, struct err *reterr)
 {
-    size_t pods = world_n(&b->w, KIND_POD);
-    json_t *o = json_object();
-    json_object_set_new(o, "kind", json_string("BenchReport"));
-    json_object_set_new(o, "input", json_string(in->name));
+    const struct sched_result *res = decided;
+    double ms = bench_number(o, "milliseconds"), pods = bench_number(o, "pods");
+    struct sched_options options = options_of(in);
     json_object_set_new(o, "preferencePolicy", json_string(in->policy));
-    json_object_set_new(o, "pods", json_integer((json_int_t)pods));
-    json_object_set_new(o, "nodes", json_integer((json_int_t)world_n(&b->w, KIND_NODE)));
-    json_object_set_new(o, "milliseconds", json_real(ms));
-    json_object_set_new(o, "podsPerSecond", json_real(ms > 0 ? (double)pods * 1e3 / ms : 0));
-    json_object_set_new(o, "peakRssBytes", json_integer(peak));
-    json_object_set_new(o, "claims", json_integer(res->n_claims));
-    json_object_set_new(o, "unschedulable", json_integer(res->n_refused));
-    json_object_set_new(o, "workUnits", json_integer((json_int_t)res->work_units));
+    json_object_set_new(o, "podsPerSecond", json_real(ms > 0 ? pods * 1e3 / ms : 0));
+    bench_put_int(o, "claims", res->n_claims);
+    bench_put_int(o, "unschedulable", res->n_refused);
+    bench_put_int(o, "workUnits", (int64_t)res->work_units);
+    json_object_set_new(o, "placement", json_string(sched_placement_name(in->placement)));
     json_object_set_new(o, "baselinePricePerHour", bench_price(res->baseline_pusd_h));
-    json_object_set_new(o, "lowerBoundPerHour", bench_price(bound));
-    if (!in->baseline) {
+    json_object_set_new(o, "pricePerHour", bench_price(res->price_pusd_h));
+    json_object_set_new(o, "lowerBoundPerHour", bench_price(bound_of(a, snap, res)));
+    if (in->placement != PLACEMENT_BASELINE) {
         json_object_set_new(o, "tightPricePerHour", bench_price(res->tight_pusd_h));
-        json_object_set_new(o, "pricePerHour", bench_price(res->price_pusd_h));
-        json_object_set_new(o, "strandedPods", json_integer(res->n_stranded));
+        bench_put_int(o, "strandedPods", res->n_stranded);
     }
-    return o;
-}
-
-static json_t *runs(const struct bench_input *in, struct bench_world *b, struct err *reterr)
-{
-    static double ms[BENCH_REPEAT_MAX], cpu_ms[BENCH_REPEAT_MAX];
-    enum preference_policy policy;
-    json_t *report = NULL;
-    if (!bench_policy(in->policy, &policy)) {
-        err_set(reterr, ERR_INVALID, "preference policy \"%s\": no such one", in->policy);
-        return NULL;
-    }
-    int64_t before = bench_rss_begin();
-    for (uint32_t i = 0; i < in->repeat; i++) {
-        struct arena mem;
-        struct snapshot snap;
-        arena_init(&mem, 1 << 20, SIZE_MAX);
-        double start = bench_now_ms(), cpu = bench_cpu_ms();
-        const struct sched_result *res = decide(&mem, b, policy, in->baseline, &snap);
-        ms[i] = bench_now_ms() - start;
-        cpu_ms[i] = bench_cpu_ms() - cpu;
-        bool last = i + 1 == in->repeat;
-        if (last && (!in->plan || write_plan(in->plan, &b->w, res, reterr) == 0)) {
-            int64_t peak = bench_rss_peak() - before;
-            report = report_of(in, b, res, bench_median(ms, in->repeat), peak,
-                               bound_of(&mem, &snap, res));
-            json_object_set_new(report, "cpuMilliseconds",
-                                json_real(bench_median(cpu_ms, in->repeat)));
-        }
-        arena_done(&mem);
-    }
-    return report;
+    json_object_set_new(o, "longestSliceMilliseconds", json_real(longest_slice_ms(b, &options)));
+    return in->plan ? write_plan(in->plan, &b->w, res, reterr) : 0;
 }
 
 static json_t *measure(const struct bench_input *in, struct err *reterr)
 {
-    struct bench_world b;
-    if (bench_read(in, &b, reterr)) {
+    static const struct bench_decision decision = {decide, report};
+    enum preference_policy policy;
+    if (!bench_policy(in->policy, &policy)) {
+        err_set(reterr, ERR_INVALID, "preference policy \"%s\": no such one", in->policy);
         return NULL;
     }
-    json_t *report = runs(in, &b, reterr);
-    bench_world_done(&b);
-    return report;
+    return bench_measure(in, &decision, reterr);
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
 static void cell_above(const json_t *o, char *dst, size_t size)
 {
-    double over =
-        bench_number(o, "baselinePricePerHour") / bench_number(o, "lowerBoundPerHour") - 1;
+    double over = bench_number(o, "pricePerHour") / bench_number(o, "lowerBoundPerHour") - 1;
     bench_put(dst, size, "%.1f%%", over * 100);
 }
 
@@ -170,9 +159,13 @@ static const struct bench_column columns[] = {
     {.head = "UPSTREAM", .fmt = "%.0f", .path = "upstream.milliseconds"},
     {.head = "FASTER", .cell = bench_cell_faster},
     {.head = "BY-CPU", .cell = bench_cell_by_cpu},
+    {.head = "SLICE", .fmt = "%.1f", .path = "longestSliceMilliseconds"},
     {.head = "CLAIMS", .fmt = "%.0f", .path = "claims"},
     {.head = "UPSTREAM", .fmt = "%.0f", .path = "upstream.claims"},
-    {.head = "$/H", .fmt = "%.2f", .path = "baselinePricePerHour"},
+    {.head = "TIGHT-$/H", .fmt = "%.2f", .path = "tightPricePerHour"},
+    {.head = "STRANDED", .fmt = "%.0f", .path = "strandedPods"},
+    {.head = "$/H", .fmt = "%.2f", .path = "pricePerHour"},
+    {.head = "BASELINE", .fmt = "%.2f", .path = "baselinePricePerHour"},
     {.head = "UPSTREAM", .fmt = "%.2f", .path = "upstream.pricePerHour"},
     {.head = "BOUND", .fmt = "%.2f", .path = "lowerBoundPerHour"},
     {.head = "ABOVE", .cell = cell_above},
@@ -202,16 +195,24 @@ int bench_schedule(int argc, char **argv)
                             .n_columns = ARRAY_LEN(columns),
                             .peer_args = peer_args};
     struct bench_input *in = &s.how;
+    bool baseline = false;
+    const char *placement = sched_placement_name(PLACEMENT_COMPATIBLE);
     const struct bench_arg args[] = {
         {.name = "--nodepool", .kind = ARG_FILES, .to = in->pools, .n = &in->n_pools},
         {.name = "--pods", .kind = ARG_FILES, .to = in->pods, .n = &in->n_pods},
         {.name = "--preference-policy", .kind = ARG_TEXT, .to = &in->policy},
-        {.name = "--baseline", .kind = ARG_FLAG, .to = &in->baseline},
+        {.name = "--baseline", .kind = ARG_FLAG, .to = &baseline},
+        {.name = "--placement", .kind = ARG_TEXT, .to = &placement},
     };
     int rc = bench_options(&s, argc, argv, args, ARRAY_LEN(args));
     if (rc != 0) {
         return rc;
     }
+    if (!sched_parse_placement(placement, &in->placement)) {
+        fprintf(stderr, "karp-bench: --placement is Compatible or Cheapest\n");
+        return 2;
+    }
+    in->placement = baseline ? PLACEMENT_BASELINE : in->placement;
     if (!bench_policy(in->policy, &policy) || (in->n_pods > 0) != (in->n_pools > 0) ||
         (s.peer && (in->n_pods > 1 || in->n_pools > 1))) {
         fprintf(stderr, "karp-bench: schedule wants a policy there is, pools with pods, and for a "

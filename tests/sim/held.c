@@ -136,3 +136,15 @@ const char *held_against(const struct sim_held *h, const struct sim_change *c, b
     }
     return c->before ? against_force(h, c) : find(h, c->after, now_ns, about_launches);
 }
+
+bool held_launches(const struct sim_held *h)
+{
+    int64_t now_ns = vclock_wall(&h->world->clock);
+    for (size_t i = 0; i < sim_api_count(h->world->api, SIM_HOLD); i++) {
+        const json_t *hold = sim_api_at(h->world->api, SIM_HOLD, i);
+        if (in_force(h, hold, now_ns) && str_eq(jsonx_str(hold, "spec.scope"), "All")) {
+            return true;
+        }
+    }
+    return false;
+}

@@ -19,5 +19,7 @@ void held_change(struct sim_held *h, const struct sim_change *c);
  * are held; it deletes it by its own decision (removal), or says of one that goes that it has
  * expired or is repaired, and the node was held then. NULL if there is none. */
 const char *held_against(const struct sim_held *h, const struct sim_change *c, bool removal);
+/* Some pool, or the cluster, is to launch nothing now. */
+bool held_launches(const struct sim_held *h);
 
 #endif

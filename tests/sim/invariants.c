@@ -6,6 +6,7 @@
 #include "common/base/quantity.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
+#include "disruptlook.h"
 #include "guest.h"
 #include "held.h"
 #include "historylook.h"
@@ -223,6 +224,12 @@ static void check_replaced(struct sim_watchdog *w, const json_t *claim)
                  (long long)of);
         violation(w, "Replacement", jsonx_str_or(claim, "metadata.name", ""), text);
     }
+    int64_t in, out;
+    if (*id && marked_as(claim, "Underutilized") &&
+        disruptlook_dearer(api_of(w), w->run->ec2, id, &in, &out)) {
+        snprintf(text, sizeof(text), "%lld pUSD/h come for %lld", (long long)in, (long long)out);
+        violation(w, "Dearer", jsonx_str_or(claim, "metadata.name", ""), text);
+    }
 }
 
 /* Watches heal within that time. */
@@ -272,6 +279,9 @@ static void check_removal(struct sim_watchdog *w, const struct sim_change *chang
     }
     check_budget(w, claim);
     check_replaced(w, claim);
+    if (disruptlook_unapproved(api_of(w), claim, jsonx_str_or(mark_of(claim), "reason", ""))) {
+        violation(w, "Approval", jsonx_str_or(claim, "metadata.name", ""), "nobody decided on it");
+    }
     check_held(w, change, true);
 }
 
@@ -621,7 +631,7 @@ static void check_starved(struct sim_watchdog *w)
         bool waits = starved_waits(pod) && looked < INVARIANT_STARVED_PODS;
         looked += waits;
         bool bad = too_old(w, "Waits", uid, waits, half_ns) && may_launch(w) && !pool_fails(w) &&
-                   starved_could_run(w->run, pod);
+                   !held_launches(w->held) && starved_could_run(w->run, pod);
         if (too_old(w, "Starved", uid, bad, half_ns) && !attention(w, NULL)) {
             violation(w, "Starved", jsonx_str_or(pod, "metadata.name", ""),
                       "waits although a new node would take it");

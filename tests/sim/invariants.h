@@ -6,6 +6,9 @@
  *   DaemonSet's nor static nor on its way out
  * - Replacement: it deletes a claim whose mark names a command, and not all replacements of that
  *   command are initialized
+ * - Dearer: it deletes a claim as underutilized, and what came for the command costs more than all
+ *   that leaves by it (at prices that have stood for DISRUPTLOOK_PRICES_NS)
+ * - Approval: it deletes a claim for a reason for which its pool asks for a decision, without one
  * - DoNotDisrupt: it deletes a claim by its own decision although the Node, the claim or a pod says
  *   do-not-disrupt; or it evicts such a pod from a node that leaves by its own decision (but for
  *   drift under a terminationGracePeriod)
@@ -32,8 +35,8 @@
  *   INVARIANT_NOTICE_NS the claim or its Node is not being deleted, or the Node not tainted: the
  *   drain has not begun
  * - Starved: a pod has waited for INVARIANT_STARVED_NS, a new node would plainly take it
- *   (starved.h) all the while, no agent says that something needs attention and no pool that its
- *   launches do not register
+ *   (starved.h) all the while, no Hold stops launches, no agent says that something needs
+ *   attention and no pool that its launches do not register
  * - Growth: an agent has more than INVARIANT_OPEN_MAX requests and watches open, or the account
  *   more than INVARIANT_TEMPLATES_MAX launch templates
  * - Rate: in some second agents asked more of the API server than --kube-client-burst and one

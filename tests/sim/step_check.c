@@ -124,9 +124,9 @@ static int check_object(const json_t *o, const char *where, struct err *reterr)
                : err_set(reterr, ERR_INVALID, "%s.metadata.name: is missing", where);
 }
 
-static int check_deletion(const json_t *o, const char *where, struct err *reterr)
+static int check_chosen(const json_t *o, const char *where, const char *const *keys,
+                        struct err *reterr)
 {
-    static const char *const keys[] = {"kind", "namespace", "name", "selector", NULL};
     if (scenario_keys(o, where, keys, reterr) < 0 || check_kind(o, where, reterr) < 0 ||
         check_text(o, "namespace", where, reterr) < 0 || check_text(o, "name", where, reterr) < 0 ||
         check_text(o, "selector", where, reterr) < 0) {
@@ -134,6 +134,12 @@ static int check_deletion(const json_t *o, const char *where, struct err *reterr
     }
     bool one = !json_object_get(o, "name") != !json_object_get(o, "selector");
     return one ? 0 : err_set(reterr, ERR_INVALID, "%s: needs name or selector", where);
+}
+
+static int check_deletion(const json_t *o, const char *where, struct err *reterr)
+{
+    static const char *const keys[] = {"kind", "namespace", "name", "selector", NULL};
+    return check_chosen(o, where, keys, reterr);
 }
 
 static int check_named(const json_t *arg, const char *where, const char *const *keys,
@@ -157,8 +163,8 @@ static int check_scale(const json_t *arg, const char *where, struct err *reterr)
 
 static int check_patch(const json_t *arg, const char *where, struct err *reterr)
 {
-    static const char *const keys[] = {"kind", "namespace", "name", "merge", NULL};
-    if (check_named(arg, where, keys, reterr) < 0 || need(arg, "merge", where, reterr) < 0) {
+    static const char *const keys[] = {"kind", "namespace", "name", "selector", "merge", NULL};
+    if (check_chosen(arg, where, keys, reterr) < 0 || need(arg, "merge", where, reterr) < 0) {
         return -1;
     }
     return jsonx_obj(arg, "merge") ? 0 : wrong(reterr, where, "merge", "a map");

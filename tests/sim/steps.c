@@ -92,14 +92,15 @@ static int delete_one(struct sim_run *r, enum sim_kind_id kind, const char *ns, 
     return sim_api_delete(r->world->api, STEP_WHO, kind, ns, name, NULL, -1, NULL, reterr);
 }
 
-static int delete_selected(struct sim_run *r, enum sim_kind_id kind, const char *ns,
-                           const char *selector, struct err *reterr)
+/* The objects that match; nothing matching is an error. ns NULL: all namespaces. New reference. */
+static json_t *select_objects(struct sim_run *r, enum sim_kind_id kind, const char *ns,
+                              const char *selector, struct err *reterr)
 {
     struct jsonsel sel = {0};
-    AUTO_JSON json_t *hits = json_array();
     if (jsonsel_parse_labels(selector, &sel, reterr) < 0) {
-        return -1;
+        return NULL;
     }
+    json_t *hits = json_array();
     for (size_t i = 0; i < sim_api_count(r->world->api, kind); i++) {
         const json_t *o = sim_api_at(r->world->api, kind, i);
         if ((!ns || str_eq(ns, jsonx_str(o, "metadata.namespace"))) &&
@@ -108,6 +109,18 @@ static int delete_selected(struct sim_run *r, enum sim_kind_id kind, const char 
         }
     }
     jsonsel_done(&sel);
+    if (json_array_size(hits) == 0) {
+        json_decref(hits);
+        err_set(reterr, ERR_INVALID, "nothing matches");
+        return NULL;
+    }
+    return hits;
+}
+
+static int delete_selected(struct sim_run *r, enum sim_kind_id kind, const char *ns,
+                           const char *selector, struct err *reterr)
+{
+    AUTO_JSON json_t *hits = select_objects(r, kind, ns, selector, reterr);
     size_t i;
     json_t *o;
     json_array_foreach (hits, i, o) {
@@ -116,7 +129,7 @@ static int delete_selected(struct sim_run *r, enum sim_kind_id kind, const char 
             return -1;
         }
     }
-    return json_array_size(hits) ? 0 : err_set(reterr, ERR_INVALID, "nothing matches");
+    return hits ? 0 : -1;
 }
 
 static int do_delete(struct sim_run *r, const json_t *list, struct err *reterr)
@@ -147,14 +160,32 @@ static int do_scale(struct sim_run *r, const json_t *arg, struct err *reterr)
         json_pack("{s:{s:I}}", "spec", "replicas", (json_int_t)replicas), NULL, reterr);
 }
 
+static int patch_one(struct sim_run *r, enum sim_kind_id kind, const char *ns, const char *name,
+                     const json_t *merge, struct err *reterr)
+{
+    sim_note(r->world, "patch %s %s", sim_kind(kind)->kind, name);
+    return sim_api_patch(r->world->api, STEP_WHO, kind, "", ns, name, json_deep_copy(merge), NULL,
+                         reterr);
+}
+
 static int do_patch(struct sim_run *r, const json_t *arg, struct err *reterr)
 {
     enum sim_kind_id kind = sim_kind_find(jsonx_str(arg, "kind"))->id;
-    const char *name = jsonx_str(arg, "name");
-    sim_note(r->world, "patch %s %s", sim_kind(kind)->kind, name);
-    return sim_api_patch(r->world->api, STEP_WHO, kind, "",
-                         jsonx_str_or(arg, "namespace", "default"), name,
-                         json_deep_copy(jsonx_obj(arg, "merge")), NULL, reterr);
+    const char *name = jsonx_str(arg, "name"), *ns = jsonx_str(arg, "namespace");
+    const json_t *merge = jsonx_obj(arg, "merge");
+    if (name) {
+        return patch_one(r, kind, ns ? ns : "default", name, merge, reterr);
+    }
+    AUTO_JSON json_t *hits = select_objects(r, kind, ns, jsonx_str_or(arg, "selector", ""), reterr);
+    size_t i;
+    json_t *o;
+    json_array_foreach (hits, i, o) {
+        if (patch_one(r, kind, jsonx_str_or(o, "metadata.namespace", ""),
+                      jsonx_str(o, "metadata.name"), merge, reterr) < 0) {
+            return -1;
+        }
+    }
+    return hits ? 0 : -1;
 }
 
 /* ---- the cloud

@@ -19,16 +19,21 @@ generate() { ends 0 generate "$@"; }
 
 # 0.3147483648 $/h per cpu with 2 GiB; 100m and 10 MiB of each node go to kubelet; as many nodes at least,
 # of one cpu at least, as there are pods that exclude each other.
-ends 0 schedule --baseline --repeat 1 -o json
+# Cheaper plans: no dearer than the baseline or upstream's, no more nodes or pods left over.
+ends 0 schedule --repeat 1 -o json
 python3 - "$tmp/out" <<'P' || bad=$((bad + 1))
 import json, sys
 price = 0.3147483648
 bounds = {"diverse-5000": price * (3309 + 0.1 * 1000), "diverse-100": price * (70.65 + 0.1 * 20), "anti-host-500": price * 500, "tsc-zone-500": price * (344.45 + 0.1)}
+tight = {"diverse-5000": 1250, "generic-5000": 1080, "tsc-host-500": 130}
 wrong = []
 for r in json.load(open(sys.argv[1]))["items"]:
-    n, cost, bound = r["input"], float(r["baselinePricePerHour"]), float(r["lowerBoundPerHour"])
-    if not 0 < bound <= cost or r["unschedulable"] or not r["claims"] or r["peakRssBytes"] <= 0:
+    n, up = r["input"], r["upstream"]
+    base, cost, least, bound = (float(r[k + "PerHour"]) for k in ("baselinePrice", "price", "tightPrice", "lowerBound"))
+    if not 0 < bound <= least <= cost <= base or r["unschedulable"] or not 0 < r["claims"] <= up["claims"] or r["peakRssBytes"] <= 0:
         wrong.append(n)
+    if cost > 1.01 * up["pricePerHour"] or least > tight.get(n, least):
+        wrong.append("%s: $%.2f, at its tightest $%.2f" % (n, cost, least))
     if n in bounds and abs(bounds.pop(n) - bound) > 0.05:
         wrong.append("%s: bound %.2f" % (n, bound))
 print("\n".join("bench: " + w for w in wrong + ["%s: missing" % n for n in bounds]), end="")

@@ -29,9 +29,9 @@ static inline size_t cmdrun_groups(const struct cmd_info *info, struct opt_group
 
 /* args end with NULL. server: URL of an API server, or NULL. types: what a person at the terminal
  * does; NULL: there is none. */
-static inline void cmdrun_typing(const struct cmd_info *info, const char *const *args,
-                                 const char *server, const char *types, struct cmdrun *ret,
-                                 int *ret_code)
+static inline void cmdrun_with(const struct cmd_info *info, const char *const *args,
+                               const char *server, const struct clock *clock, const char *types,
+                               struct cmdrun *ret, int *ret_code)
 {
     struct opt_group groups[16];
     struct cmd_opts o;
@@ -48,12 +48,8 @@ static inline void cmdrun_typing(const struct cmd_info *info, const char *const 
     ck_assert_int_ge(opts_parse(&o, groups, n, argc, args, false, &ret->err), 0);
     o.kube.server = server;
     o.kube.token = server ? "secret" : NULL;
-    struct cmd c = {.prog = "kubectl karp",
-                    .o = &o,
-                    .env = &env,
-                    .clock = &clock_real,
-                    .out = out,
-                    .err = said};
+    struct cmd c = {
+        .prog = "kubectl karp", .o = &o, .env = &env, .clock = clock, .out = out, .err = said};
     c.term.width = 100;
     if (types) {
         c.in = *types ? fmemopen((void *)(uintptr_t)types, strlen(types), "r")
@@ -69,11 +65,24 @@ static inline void cmdrun_typing(const struct cmd_info *info, const char *const 
     opts_done(&o);
 }
 
+static inline void cmdrun_typing(const struct cmd_info *info, const char *const *args,
+                                 const char *server, const char *types, struct cmdrun *ret,
+                                 int *ret_code)
+{
+    cmdrun_with(info, args, server, &clock_real, types, ret, ret_code);
+}
+
+static inline void cmdrun_at(const struct cmd_info *info, const char *const *args,
+                             const char *server, const struct clock *clock, struct cmdrun *ret)
+{
+    int code;
+    cmdrun_with(info, args, server, clock, NULL, ret, &code);
+}
+
 static inline void cmdrun(const struct cmd_info *info, const char *const *args, const char *server,
                           struct cmdrun *ret)
 {
-    int code;
-    cmdrun_typing(info, args, server, NULL, ret, &code);
+    cmdrun_at(info, args, server, &clock_real, ret);
 }
 
 static inline void cmdrun_done(struct cmdrun *r)
@@ -95,10 +104,10 @@ static inline json_t *cmdrun_json(const struct cmd_info *info, const char *const
     return ret;
 }
 
-/* A file of its own with this text; to be unlinked. */
+/* A file of its own with this text. */
 static inline void cmdrun_file(char path[64], const char *text)
 {
-    snprintf(path, 64, "/tmp/karp-unit-XXXXXX");
+    unit_path(path, 64, "file");
     int fd = mkstemp(path);
     ck_assert_int_ge(fd, 0);
     ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));

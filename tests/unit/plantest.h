@@ -17,7 +17,8 @@
  *   facts: {held, denied, pending, nominated, launchesFailing, clockSkew, pricesAge, churn:
  * seconds}
  *
- * Outcome: "empty n3; delete n1; replace n1+n2 > c.xlarge spot" and "n4 PDB, n5 Waiting". Every
+ * Outcome: "empty n3; delete n1; replace n1+n2 > c.xlarge spot" and "n4 PDB, n5 Waiting", behind
+ * it what fewer nodes would cost as much: "; n4+n5 as dear as c.2xlarge". Every
  * world is planned four times, as in placetest.h, which must come to the same plan and verdicts.
  */
 #ifndef KARP_TESTS_PLANTEST_H
@@ -555,6 +556,16 @@ static inline const char *f_stays(struct fleet *fl, const struct consolidate_res
         if (r->nodes[i].step < 0) {
             buf_printf(&out, "%s%s %s", out.n ? ", " : "", r->nodes[i].node->name,
                        reason_name(r->nodes[i].reason.code));
+        }
+    }
+    for (uint32_t i = 0; i < r->n_same; i++) {
+        const struct same_price *same = &r->same[i];
+        for (uint32_t k = 0; k < same->n_out; k++) {
+            buf_printf(&out, "%s%s", k > 0 ? "+" : "; ", same->out[k]->name);
+        }
+        for (uint32_t k = 0; k < same->n_in; k++) {
+            buf_printf(&out, "%s%s", k > 0 ? "+" : " as dear as ",
+                       sym_str(fl->w.f->syms, same->in[k].type));
         }
     }
     const char *ret = arena_strdup(&fl->w.f->a, out.p ? out.p : "");

@@ -382,6 +382,12 @@ static int try_subnets(const char *p, size_t n, struct err *e)
     return ec2_parse_describe_subnets(&arena, p, n, &r, e);
 }
 
+static int try_reservations(const char *p, size_t n, struct err *e)
+{
+    struct ec2_reservations r;
+    return ec2_parse_describe_reservations(&arena, p, n, &r, e);
+}
+
 static int try_terminate(const char *p, size_t n, struct err *e)
 {
     struct ec2_state_changes r;
@@ -406,9 +412,46 @@ static const struct {
     {try_subnets, "<DescribeSubnetsResponse><subnetSet><item><subnetId>s</subnetId></item>"
                   "</subnetSet></DescribeSubnetsResponse>"},
     {try_subnets, "<DescribeSubnetsResponse><requestId>x</requestId></DescribeSubnetsResponse>"},
+    {try_reservations, "<DescribeCapacityReservationsResponse/>"},
+    {try_reservations,
+     "<DescribeCapacityReservationsResponse><capacityReservationSet><item><instanceType>m5.large"
+     "</instanceType></item></capacityReservationSet></DescribeCapacityReservationsResponse>"},
     {try_terminate, "<TerminateInstancesResponse><instancesSet><item/></instancesSet>"
                     "</TerminateInstancesResponse>"},
 };
+
+START_TEST(reads_reservations)
+{
+    static const char s[] =
+        XML "<DescribeCapacityReservationsResponse" NS
+            "<capacityReservationSet><item><capacityReservationId>cr-1</capacityReservationId>"
+            "<ownerId>111122223333</ownerId><instanceType>p5.48xlarge</instanceType>"
+            "<availabilityZone>eu-west-1a</availabilityZone><totalInstanceCount>4"
+            "</totalInstanceCount><availableInstanceCount>3</availableInstanceCount>"
+            "<instanceMatchCriteria>targeted</instanceMatchCriteria>"
+            "<reservationType>capacity-block</reservationType><interruptible>true</interruptible>"
+            "<endDate>2026-01-05T09:00:00.000Z</endDate></item><item><capacityReservationId>cr-2"
+            "</capacityReservationId><instanceType>m5.large</instanceType><availabilityZone>"
+            "eu-west-1b</availabilityZone></item></capacityReservationSet><nextToken>n</nextToken>"
+            "</DescribeCapacityReservationsResponse>";
+    begin();
+    struct ec2_reservations r;
+    ck_assert_int_eq(ec2_parse_describe_reservations(&arena, s, sizeof(s) - 1, &r, NULL), 0);
+    ck_assert_uint_eq(r.n, 2);
+    ck_assert_str_eq(r.v[0].id, "cr-1");
+    ck_assert_str_eq(r.v[0].owner_id, "111122223333");
+    ck_assert_str_eq(r.v[0].instance_type, "p5.48xlarge");
+    ck_assert_str_eq(r.v[0].zone, "eu-west-1a");
+    ck_assert_str_eq(r.v[0].match, "targeted");
+    ck_assert_str_eq(r.v[0].kind, "capacity-block");
+    ck_assert_int_eq(r.v[0].available, 3);
+    ck_assert(r.v[0].interruptible && !r.v[1].interruptible);
+    ck_assert_int_eq(r.v[0].end_wall_ns, INT64_C(1767603600) * 1000000000);
+    ck_assert(!r.v[1].kind && r.v[1].available == 0 && r.v[1].end_wall_ns == 0);
+    ck_assert_str_eq(r.next_token, "n");
+    end();
+}
+END_TEST
 
 START_TEST(no_answer_is_an_error)
 {
@@ -451,5 +494,6 @@ END_TEST
 UNIT_MAIN("aws_ec2", UNIT_TEST(reads_fleets), UNIT_TEST(reads_templates),
           UNIT_TEST(reads_one_template), UNIT_TEST(reads_instances), UNIT_TEST(reads_statuses),
           UNIT_TEST(reads_terminations_and_tags), UNIT_TEST(reads_what_a_class_selects),
-          UNIT_TEST(reads_offerings_and_prices), UNIT_CASES(no_answer_is_an_error, no_answers),
-          UNIT_TEST(empty_lists_are_answers), UNIT_TEST(cut_short_is_never_half_an_answer))
+          UNIT_TEST(reads_reservations), UNIT_TEST(reads_offerings_and_prices),
+          UNIT_CASES(no_answer_is_an_error, no_answers), UNIT_TEST(empty_lists_are_answers),
+          UNIT_TEST(cut_short_is_never_half_an_answer))

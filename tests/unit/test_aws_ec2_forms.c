@@ -230,6 +230,19 @@ static void images(struct form *f)
     ec2_encode_describe_images(f, &req);
 }
 
+static void reservations(struct form *f)
+{
+    const struct ec2_describe req = {
+        .filters = TWO_FILTERS, .max_results = EC2_PAGE_RESERVATIONS, .next_token = "n"};
+    ec2_encode_describe_reservations(f, &req);
+}
+
+static void reservation_by_id(struct form *f)
+{
+    const struct ec2_describe req = {.ids = STRINGS("cr-1")};
+    ec2_encode_describe_reservations(f, &req);
+}
+
 static void offerings(struct form *f)
 {
     ec2_encode_describe_offerings(f, NULL, EC2_PAGE_OFFERINGS, "n");
@@ -341,6 +354,9 @@ static const struct {
     {groups, "Action=DescribeSecurityGroups" V "&GroupId.1=sg-1&GroupName.1=nodes"},
     {images, "Action=DescribeImages" V "&ImageId.1=ami-1&Owner.1=self&Owner.2=amazon"
              "&IncludeDeprecated=true&MaxResults=1000"},
+    {reservations,
+     "Action=DescribeCapacityReservations" V FORM_FILTERS "&MaxResults=1000&NextToken=n"},
+    {reservation_by_id, "Action=DescribeCapacityReservations" V "&CapacityReservationId.1=cr-1"},
     {offerings, "Action=DescribeInstanceTypeOfferings" V
                 "&LocationType=availability-zone&MaxResults=1000&NextToken=n"},
     {spot_prices, "Action=DescribeSpotPriceHistory" V "&StartTime=2026-01-05T09%3A00%3A00Z"

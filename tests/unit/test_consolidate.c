@@ -46,6 +46,14 @@ static const struct plan_row rows[] = {
      "prices: [{type: c.4xlarge, usd: 0.55}]\n"
      "fleet: [{name: m, count: 4}]\npods: [{each: m, cpu: 3500}]",
      "replace m-0+m-1+m-2+m-3 > c.4xlarge on-demand", ""},
+    {"but not where budgets never let them go together",
+     "pools: [{name: main, budgets: [{nodes: '1'}]}]\nprices: [{type: c.2xlarge, usd: 0.3}]\n"
+     "fleet: [{name: m, count: 2}]\npods: [{each: m, cpu: 3500}]",
+     "", "m-0 NotCheaper, m-1 NotCheaper"},
+    {"which do not keep a hint back",
+     "pools: [{name: main, budgets: [{nodes: '1'}]}]\nfleet: [{name: m, count: 2}]\n"
+     "pods: [{each: m, cpu: 3500}]",
+     "", "m-0 NotCheaper, m-1 NotCheaper; m-0+m-1 as dear as c.2xlarge"},
     {"three are replaced by two where one would not do",
      ONE_TYPE("c.2xlarge,r.xlarge") "fleet: [{name: m, count: 3, type: c.2xlarge}]\n"
                                     "pods: [{each: m, count: 2, cpu: 1250, mem: 7500}]",
@@ -251,6 +259,11 @@ static const struct plan_row price_rows[] = {
      "{type: c.xlarge, ct: spot, zone: zone-c, usd: -1}]\n"
      "fleet: [{name: n1}]\npods: [{node: n1, cpu: 3000}]",
      "replace n1 > c.xlarge spot", ""},
+    {"accelerators replace nothing where something plain will do",
+     ONE_TYPE("c.4xlarge,g.xlarge") "prices: [{type: g.xlarge, usd: 0.1}]\n"
+                                    "fleet: [{name: n1, type: c.4xlarge}]\n"
+                                    "pods: [{node: n1, cpu: 1500}]",
+     "", "n1 NotCheaper"},
     {"no zone is cheap",
      "pools: [{name: main, reqs: 'node.kubernetes.io/instance-type In c.xlarge'}]\n"
      "prices: [{type: c.xlarge, ct: spot, usd: 0.21}]\n"
@@ -312,7 +325,7 @@ static const struct plan_row price_rows[] = {
     {"the same price for one node fewer is no saving",
      ONE_TYPE("c.2xlarge,c.4xlarge") "fleet: [{name: m, count: 2, type: c.2xlarge}]\n"
                                      "pods: [{each: m, cpu: 7000}]",
-     "", "m-0 NotCheaper, m-1 NotCheaper"},
+     "", "m-0 NotCheaper, m-1 NotCheaper; m-0+m-1 as dear as c.4xlarge"},
     {"an amount is asked for",
      "options: {minSaving: '0.15'}\nfleet: [{name: n1}]\npods: [{node: n1, cpu: 900}]", "",
      "n1 TooSmallSaving"},

@@ -17,6 +17,9 @@ struct problem_row {
     const char *unknown; /* NULL = none */
 };
 
+#define RESERVED(terms)                                                                            \
+    "{" TERMS "amiSelectorTerms: [{alias: al2023@latest}], role: r, "                              \
+    "capacityReservationSelectorTerms: [" terms "]}"
 #define TERMS "subnetSelectorTerms: [{tags: {a: b}}], securityGroupSelectorTerms: [{name: x}], "
 
 static const struct problem_row problem_rows[] = {
@@ -96,6 +99,15 @@ static const struct problem_row problem_rows[] = {
     {POOL, SPEC("kubelet: {}"), NULL, "spec.kubelet"},
     {POOL, SPEC("replicas: 3"), NULL, NULL},
     {CLASS, "{" TERMS "amiSelectorTerms: [{alias: al2023@latest}], role: r}", NULL, NULL},
+    {CLASS, RESERVED("{id: cr-1}, {tags: {a: b}, ownerID: '1'}, {instanceMatchCriteria: open}"),
+     NULL, NULL},
+    {CLASS, RESERVED(""), NULL, NULL},
+    {CLASS, RESERVED("{ownerID: '1'}"),
+     "spec.capacityReservationSelectorTerms[0]: needs an id, which stands alone, or tags", NULL},
+    {CLASS, RESERVED("{id: cr-1}, {id: cr-2, tags: {a: b}}"),
+     "spec.capacityReservationSelectorTerms[1]: needs an id", NULL},
+    {CLASS, RESERVED("{instanceMatchCriteria: any}"),
+     "spec.capacityReservationSelectorTerms[0].instanceMatchCriteria: neither", NULL},
     {CLASS, "{amiSelectorTerms: [{alias: al2023@latest}], role: r}",
      "spec.subnetSelectorTerms: must have 1 to 30 terms", NULL},
     {CLASS, "{" TERMS "amiSelectorTerms: [], role: r}", "spec.amiSelectorTerms: must have", NULL},

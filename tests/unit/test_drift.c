@@ -221,11 +221,14 @@ START_TEST(test_drift)
     const struct snapshot *s = fix_snapshot(f);
     struct drift ours = drift_of(&f->a, s, &s->nodes[0], DRIFT_COMPUTED);
     struct drift theirs = drift_of(&f->a, s, &s->nodes[0], DRIFT_CONDITION);
+    struct drift afresh = drift_of(&f->a, s, &s->nodes[0], DRIFT_AFRESH);
     ck_assert_msg(str_eq(ours.reason ? ours.reason : "", row->reason), "%s: %s", row->name,
                   ours.reason);
     ck_assert_msg(str_eq(theirs.reason ? theirs.reason : "", row->upstream), "%s: %s", row->name,
                   theirs.reason);
     ck_assert(ours.reason == NULL || ours.text != NULL);
+    ck_assert_msg(theirs.reason ? !afresh.reason : str_eq(ours.reason, afresh.reason), "%s",
+                  row->name);
     f_done(&fl);
 }
 END_TEST

@@ -20,7 +20,7 @@ static char folder[64];
 
 static void make_folder(void)
 {
-    snprintf(folder, sizeof(folder), "/tmp/karp-gather-XXXXXX");
+    unit_path(folder, sizeof(folder), "gather");
     ck_assert_ptr_nonnull(mkdtemp(folder));
 }
 

@@ -106,7 +106,7 @@ static void begin_as(const char *user)
     loop = loop_new(NULL, &err);
     ck_assert_ptr_nonnull(loop);
     raw_start(&server, loop, answer);
-    str_copy(dir, sizeof(dir), "/tmp/karp-http-port-XXXXXX");
+    unit_path(dir, sizeof(dir), "http");
     ck_assert_ptr_nonnull(mkdtemp(dir));
     put_file("token", "old\n", 0600);
     AUTO_FREE char *text =

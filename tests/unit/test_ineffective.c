@@ -12,7 +12,7 @@ struct rig {
     struct fake *f;
     struct store *s;
     struct ineffective *it;
-    int rv, told;
+    int rv, told, sent;
 };
 
 static void put(struct rig *r, json_t *o)
@@ -77,12 +77,21 @@ static json_t *pod(const char *name, const char *cpu, const char *on)
     return o;
 }
 
-static void launched(struct rig *r, int i)
+static void launched(struct rig *r, int i, bool fails)
 {
     char name[24];
     struct order_pod p = {.cls = order_class(store_pod(r->s, "default", "p"))};
     struct order o = {.pool = (char *)(uintptr_t) "pool", .pods = &p, .n_pods = 1};
     snprintf(name, sizeof(name), "c%d", i);
+    if (ineffective_refuses(r->it, &o)) {
+        return;
+    }
+    r->sent++;
+    ineffective_take(r->it, &o);
+    if (fails) {
+        ineffective_give_back(r->it, &o);
+        return;
+    }
     put(r, claim(i, false, false));
     ineffective_launched(r->it, &o, name);
 }
@@ -111,25 +120,31 @@ static void on_change(void *ctx, const char *pool)
 }
 
 /* Pod p waits, another of another class too. The script, launch by launch:
- *   l launched   i initialized   d deleted   n its node is there
+ *   l launched   f launched in vain   i initialized   d deleted   n its node is there
  *   b p is bound to the node of the last launch   e p is bound elsewhere   p p waits again
  *   1..9 that many times ten seconds pass */
 static const struct {
     const char *what, *script;
     bool held;
+    int sent; /* launches that were not refused */
 } rows[] = {
-    {"nothing was launched", "", false},
-    {"two that did not help", "li3d li3d", false},
-    {"three that are gone", "li3d li3d li3d", true},
-    {"three that are there", "li li li3", true},
-    {"three, not long enough", "li li li1", false},
-    {"of both", "li3d li3d li3", true},
-    {"never initialized", "l3d l3d l3d", false},
-    {"one has helped", "li3d li3d linb", false},
-    {"and what came before does not count", "li3d li3d linbpd li3d li3d", false},
-    {"bound elsewhere", "li3d li3d li3d e", false},
-    {"tried again", "li3d li3d li3d 9999999999999999999 99", false},
-    {"and then held again", "li3d li3d li3d 9999999999999999999 99 li3", true},
+    {"nothing was launched", "", false, 0},
+    {"two that did not help", "li3d li3d", false, 2},
+    {"three that are gone", "li3d li3d li3d", true, 3},
+    {"three that are there", "li li li3", true, 3},
+    {"three, not long enough", "li li li1", false, 3},
+    {"of both", "li3d li3d li3", true, 3},
+    {"never initialized", "l3d l3d l3d", false, 3},
+    {"one has helped", "li3d li3d linb", false, 3},
+    {"and what came before does not count", "li3d li3d linbpd li3d li3d", false, 5},
+    {"bound elsewhere", "li3d li3d li3d e", false, 3},
+    {"tried again", "li3d li3d li3d 9999999999999999999 99", false, 3},
+    {"and then held again", "li3d li3d li3d 9999999999999999999 99 li3", true, 4},
+    {"held: no launch", "li3d li3d li3d l l", true, 3},
+    {"tried again with one", "li3d li3d li3d 9999999999999999999 99 l l l", true, 4},
+    {"and with one again", "li3d li3d li3d 9999999999999999999 99 l l3 9999999999999999999 99 l l",
+     true, 5},
+    {"what was not created is no try", "li3d li3d li3d 9999999999999999999 99 f l l", true, 5},
 };
 
 static void play(struct rig *r, char c, int *i)
@@ -138,7 +153,8 @@ static void play(struct rig *r, char c, int *i)
     case ' ':
         break;
     case 'l':
-        launched(r, ++*i);
+    case 'f':
+        launched(r, ++*i, c == 'f');
         break;
     case 'i':
     case 'd':
@@ -173,10 +189,10 @@ START_TEST(counts)
     put(&r, pod("p", "2", ""));
     put(&r, pod("other", "1", ""));
     for (const char *c = rows[_i].script; *c; c++) {
-        /* A class is launched for as told, held or not. */
         play(&r, *c, &i);
     }
     ck_assert_msg(held(&r) == rows[_i].held, "%s", rows[_i].what);
+    ck_assert_msg(r.sent == rows[_i].sent, "%s: %d", rows[_i].what, r.sent);
     ck_assert_msg(ineffective_in(r.it, "pool") == (r.told % 2 != 0), "%s", rows[_i].what);
     ck_assert(!ineffective_in(r.it, "another"));
     /* Nobody waits any more: nothing is kept, nothing goes on. */

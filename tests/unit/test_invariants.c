@@ -161,7 +161,7 @@ static void replacement(struct sim_run *r, bool bad)
     put_claim(r, "b", "4", false);
     put_status(r, AGENT, SIM_NODECLAIM, "a",
                "{'conditions':[{'type':'DisruptionReason','status':'True','reason':'Drifted',"
-               "'message':'command abcdefghijklmnop: 1 nodes leave for 1 new',"
+               "'message':'command abcdefghijklmnop: 1 node leaves for 1 new',"
                "'lastTransitionTime':'2026-01-05T09:00:00Z'}]}");
     put(r, AGENT,
         "{'apiVersion':'karpenter.sh/v1','kind':'NodeClaim','metadata':{'name':'b','annotations':{"
@@ -171,6 +171,46 @@ static void replacement(struct sim_run *r, bool bad)
                      "'message':'','lastTransitionTime':'2026-01-05T09:00:00Z'}]}"
                    : "{'conditions':[{'type':'Initialized','status':'True','reason':'x',"
                      "'message':'','lastTransitionTime':'2026-01-05T09:00:00Z'}]}");
+    del(r, AGENT, SIM_NODECLAIM, "a");
+}
+
+/* A claim, and what came for it in its command; the dearer type is two sizes larger. */
+static void dearer(struct sim_run *r, bool bad)
+{
+    static const char ready[] = "{'conditions':[{'type':'Initialized','status':'True','reason':'x',"
+                                "'message':'','lastTransitionTime':'2026-01-05T09:00:00Z'}]}";
+    put_claim(r, "a", "4", true);
+    put_claim(r, "b", "4", false);
+    put_status(r, AGENT, SIM_NODECLAIM, "a",
+               "{'conditions':[{'type':'DisruptionReason','status':'True',"
+               "'reason':'Underutilized',"
+               "'message':'command abcdefghijklmnop: 1 node leaves for 1 new',"
+               "'lastTransitionTime':'2026-01-05T09:00:00Z'}]}");
+    put(r, AGENT,
+        "{'apiVersion':'karpenter.sh/v1','kind':'NodeClaim','metadata':{'name':'a','labels':{"
+        "'node.kubernetes.io/instance-type':'m5.large','topology.kubernetes.io/zone':'us-west-2a',"
+        "'karpenter.sh/capacity-type':'on-demand'}}}");
+    char *b AUTO_FREE =
+        xasprintf("{'apiVersion':'karpenter.sh/v1','kind':'NodeClaim','metadata':{'name':'b',"
+                  "'labels':{'node.kubernetes.io/instance-type':'%s',"
+                  "'topology.kubernetes.io/zone':'us-west-2a',"
+                  "'karpenter.sh/capacity-type':'on-demand'},'annotations':{"
+                  "'karp.dev/replaces':'{\\\"command\\\":\\\"abcdefghijklmnop\\\",\\\"of\\\":1,"
+                  "\\\"claims\\\":[\\\"a\\\"]}'}}}",
+                  bad ? "m5.2xlarge" : "c5.large");
+    put(r, AGENT, b);
+    put_status(r, AGENT, SIM_NODECLAIM, "b", ready);
+    del(r, AGENT, SIM_NODECLAIM, "a");
+}
+
+static void approval(struct sim_run *r, bool bad)
+{
+    char *pool AUTO_FREE =
+        xasprintf("{'apiVersion':'karpenter.sh/v1','kind':'NodePool','metadata':{'name':'p',"
+                  "'annotations':{'karp.dev/disruption-approval':'%s'}}}",
+                  bad ? "Drifted,Empty" : "Required");
+    put(r, "somebody", pool);
+    put_claim(r, "a", "4", true);
     del(r, AGENT, SIM_NODECLAIM, "a");
 }
 
@@ -410,6 +450,8 @@ static const struct {
     void (*make)(struct sim_run *r, bool bad);
 } worlds[] = {{"NotEmpty", not_empty},
               {"Replacement", replacement},
+              {"Dearer", dearer},
+              {"Approval", approval},
               {"DoNotDisrupt", do_not_disrupt_node},
               {"DoNotDisrupt", do_not_disrupt_pod},
               {"Budget", budget},

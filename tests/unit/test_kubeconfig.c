@@ -43,7 +43,7 @@ static void put_file(const char *name, const char *text)
 
 static void make_dir(void)
 {
-    str_copy(dir, sizeof(dir), "/tmp/karp-kubeconfig-XXXXXX");
+    unit_path(dir, sizeof(dir), "kubeconfig");
     ck_assert_ptr_nonnull(mkdtemp(dir));
     AUTO_FREE char *kube = xasprintf("%s/.kube", dir);
     AUTO_FREE char *sa = xasprintf("%s/sa", dir);

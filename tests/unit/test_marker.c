@@ -327,9 +327,10 @@ static const int signals[] = {SIGSEGV, SIGABRT, SIGKILL};
 
 START_TEST(outlives)
 {
-    char folder[] = "/tmp/karp-marker-XXXXXX", path[64];
+    char folder[64], path[128];
     struct keepfile k, second;
     struct err err = ERR_INIT;
+    unit_path(folder, sizeof(folder), "marker");
     ck_assert_ptr_nonnull(mkdtemp(folder));
     snprintf(path, sizeof(path), "%s/%s", folder, MARKER_FILE);
     process_dies(folder, signals[_i]);

@@ -54,23 +54,23 @@ END_TEST
 static const struct {
     const char *value; /* NULL: no annotation */
     int64_t start_ns, now_ns;
-    bool in_force;
+    bool in_force, unreadable;
 } holds[] = {
-    {NULL, 100 * S, 200 * S, false},
-    {"true", 100 * S, 200 * S, true},
-    {"true", 0, 200 * S, true},
-    {"false", 100 * S, 200 * S, false},
-    {"4h", 3600 * S, 3600 * S * 4, true},
-    {"4h", 3600 * S, 3600 * S * 5 - 1, true},
-    {"4h", 3600 * S, 3600 * S * 5, false},
-    {"4h", 3600 * S, 3600 * S * 6, false},
-    {"4h", 0, 3600 * S * 6, true},
-    {"0s", 100 * S, 200 * S, false},
-    {"-1h", 100 * S, 200 * S, false},
-    {"x", 100 * S, 200 * S, false},
-    {"", 100 * S, 200 * S, false},
-    {"True", 100 * S, 200 * S, false},
-    {"2562047h47m", 100 * S, INT64_MAX, true},
+    {NULL, 100 * S, 200 * S, false, false},
+    {"true", 100 * S, 200 * S, true, false},
+    {"true", 0, 200 * S, true, false},
+    {"false", 100 * S, 200 * S, false, false},
+    {"4h", 3600 * S, 3600 * S * 4, true, false},
+    {"4h", 3600 * S, 3600 * S * 5 - 1, true, false},
+    {"4h", 3600 * S, 3600 * S * 5, false, false},
+    {"4h", 3600 * S, 3600 * S * 6, false, false},
+    {"4h", 0, 3600 * S * 6, true, false},
+    {"0s", 100 * S, 200 * S, false, true},
+    {"-1h", 100 * S, 200 * S, false, true},
+    {"x", 100 * S, 200 * S, false, true},
+    {"", 100 * S, 200 * S, false, true},
+    {"True", 100 * S, 200 * S, false, true},
+    {"2562047h47m", 100 * S, INT64_MAX, true, false},
 };
 
 START_TEST(do_not_disrupt)
@@ -80,6 +80,7 @@ START_TEST(do_not_disrupt)
     p.m.annotations.v = &kv;
     p.m.annotations.n = holds[_i].value ? 1 : 0;
     ck_assert_int_eq(pod_do_not_disrupt(&p, holds[_i].now_ns), holds[_i].in_force);
+    ck_assert_int_eq(pod_do_not_disrupt_unreadable(&p), holds[_i].unreadable);
 }
 END_TEST
 

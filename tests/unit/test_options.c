@@ -38,6 +38,7 @@ static const struct row verdicts[] = {
     {{BASE, "--feature-gates=NodeRepair=true,NeverHeardOf=true"}, NULL, NULL, NULL},
     {{BASE, "--max-cost-per-hour=12.5"}, NULL, NULL, NULL},
     {{BASE, "--max-share=25%"}, NULL, NULL, NULL},
+    {{BASE, "--placement=Cheapest"}, NULL, NULL, NULL},
     {{BASE, "--budget-timezone=Europe/Berlin"}, NULL, NULL, NULL},
     {{BASE, "--scheduler-config={podTopologySpread: {defaultConstraints: [{maxSkew: 1, "
             "topologyKey: zone, whenUnsatisfiable: ScheduleAnyway}]}}"},
@@ -67,6 +68,7 @@ static const struct row verdicts[] = {
     {{BASE, "--budget-timezone=Mars/Base"}, NULL, NULL, "time zone Mars/Base is not known here"},
     {{BASE, "--budget-timezone=../x"}, NULL, NULL, "not the name of a time zone"},
     {{BASE, "--max-share=25"}, NULL, NULL, "not a share from 1% to 100%"},
+    {{BASE, "--placement=Baseline"}, NULL, NULL, "none of Compatible, Cheapest"},
     {{BASE, "--repair-threshold=50%"}, NULL, NULL, NULL},
     {{BASE, "--repair-threshold=0.5"}, NULL, NULL, "not a share from 1% to 100%"},
     {{BASE, "--max-share=0%"}, NULL, NULL, "not a share"},
@@ -79,6 +81,16 @@ static const struct row verdicts[] = {
      NULL,
      NULL},
     {{BASE, "--expiration=Never"}, NULL, NULL, "none of Forceful, Budgeted"},
+    {{BASE, "--approval=Required", "--min-saving=10%", "--min-node-life=15m",
+      "--return-to-weight=true", "--spot-min-types=5"},
+     NULL,
+     NULL,
+     NULL},
+    {{BASE, "--approval=Underutilized,Empty", "--min-saving=0.02"}, NULL, NULL, NULL},
+    {{BASE, "--approval=Always"}, NULL, NULL, "neither Off, Required"},
+    {{BASE, "--min-saving=much"}, NULL, NULL, "neither a share"},
+    {{BASE, "--min-node-life=-1s"}, NULL, NULL, "no duration"},
+    {{BASE, "--spot-min-types=0"}, NULL, NULL, "no whole number from 1"},
     {{BASE, "--rebalance=replace"}, NULL, NULL, "none of Ignore, Replace"},
     {{BASE, "--interruption-queue=https://sqs.eu-west-1.amazonaws.com/1/q"},
      NULL,
@@ -116,8 +128,11 @@ START_TEST(defaults)
     ck_assert_int_eq(o.batch_max_ns, 10 * NS_PER_S);
     ck_assert_int_eq(o.registration_timeout_ns, 15 * NS_PER_MIN);
     ck_assert_int_eq(o.max_launches_per_min, 60);
+    ck_assert_int_eq(o.placement, PLACEMENT_COMPATIBLE);
     ck_assert(!o.expiration_budgeted && !o.rebalance_replace);
     ck_assert_int_eq(o.expiration_max_delay_ns, 72 * NS_PER_H);
+    ck_assert(o.approval == 0 && o.min_saving.permyriad == 0 && o.min_saving.pusd_h == 0);
+    ck_assert(o.min_node_life_ns == 0 && !o.return_to_weight && o.spot_min_types == 15);
     ck_assert_str_eq(o.interruption_queue, "");
     ck_assert_int_eq(o.max_cost_pusd_h, PRICE_UNKNOWN);
     ck_assert(o.leader_election);

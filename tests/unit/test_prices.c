@@ -13,7 +13,7 @@ static char path[64];
 
 static void write_file(const char *text)
 {
-    snprintf(path, sizeof(path), "/tmp/karp-prices-XXXXXX");
+    unit_path(path, sizeof(path), "prices");
     int fd = mkstemp(path);
     ck_assert_int_ge(fd, 0);
     ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));

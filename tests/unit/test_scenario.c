@@ -32,7 +32,8 @@
 
 static char *file_of(const char *text)
 {
-    char *path = xstrdup("/tmp/karp-scenario-XXXXXX");
+    char *path = xcalloc(1, 64);
+    unit_path(path, 64, "scenario");
     int fd = mkstemp(path);
     ck_assert_int_ge(fd, 0);
     ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
@@ -71,6 +72,12 @@ static const struct {
     {"at: 5s\n      scale: {kind: Deployment, name: a, replicas: -1}", "scale.replicas: must be"},
     {"at: 5s\n      patch: {kind: Node, name: a}", "patch.merge: is missing"},
     {"at: 5s\n      patch: {kind: Node, name: a, merge: 1}", "patch.merge: must be a map"},
+    {"at: 5s\n      patch: {kind: Node, merge: {}}", "patch: needs name or selector"},
+    {"at: 5s\n      patch: {kind: Node, name: a, selector: a, merge: {}}",
+     "patch: needs name or selector"},
+    {"at: 5s\n      agent: {poison: {kind: Node}}", "agent.poison.name: is missing"},
+    {"at: 5s\n      agent: {poison: {kind: Node, name: a, bare: 1}}",
+     "agent.poison.bare: must be true"},
     {"at: 5s\n      ec2: {outOfStock: 1}", "ec2.outOfStock: no such field"},
     {"at: 5s\n      ec2: {}", "spec.steps[0].ec2: says nothing"},
     {"at: 5s\n      ec2: {terminate: {}}", "ec2.terminate: needs node or selector"},
@@ -86,7 +93,7 @@ static const struct {
     {"at: 5s\n      api: {lagWatches: {resource: pods}}", "api.lagWatches.by: is missing"},
     {"at: 5s\n      api: {restore: {from: 1m}}", "api.restore.from: no such field"},
     {"at: 5s\n      api: {restore: {}}", "api.restore.to: is missing"},
-    {"at: 5s\n      agent: {}", "agent: needs one of crash, stop, start, freeze"},
+    {"at: 5s\n      agent: {}", "agent: needs one of crash, stop, start, freeze, poison"},
     {"at: 5s\n      agent: {stop: true, start: true}", "agent: needs one of"},
     {"at: 5s\n      agent: {freeze: yes}", "agent.freeze: not a duration"},
     {"at: 5s\n      agent: {stop: true, restartAfter: 1s}", "agent.restartAfter: goes with crash"},
@@ -254,6 +261,36 @@ START_TEST(steps_do_what_they_say)
 }
 END_TEST
 
-UNIT_MAIN("scenario", UNIT_CASES(wrong_files_are_named, wrong),
+/* Of the two rules that end such a process (the Lease is not renewed either) the first one does,
+ * before anything else that is due. */
+static void find_gap(void *ctx, const char *line)
+{
+    bool *found = ctx;
+    *found = *found || strstr(line, "ends itself: the loop stood still for 59 s") != NULL;
+}
+
+START_TEST(a_gap_in_the_loop_is_seen_first)
+{
+    struct scenario s;
+    struct err e = ERR_INIT;
+    bool found = false;
+    struct run_options o = {.seed = 1, .trace = find_gap, .trace_ctx = &found};
+    char *text AUTO_FREE = xasprintf("%s  steps:\n%s%s", HEAD,
+                                     "    - at: 60s\n      agent: {freeze: 60s}\n"
+                                     "    - at: 125s\n      expect: [{agentAlive: true, eq: "
+                                     "false}]\n",
+                                     TAIL);
+    ck_assert_msg(read_text(text, &s, &e) == 0, "%s", e.msg);
+    struct sim_run *r = sim_run_new(&s, &o, &e);
+    ck_assert_msg(r != NULL, "%s", e.msg);
+    ck_assert_msg(sim_run_play(r, &e) == 0, "%s", e.msg);
+    ck_assert(found && sim_run_passed(r));
+    sim_run_free(r);
+    scenario_done(&s);
+}
+END_TEST
+
+UNIT_MAIN("scenario", UNIT_TEST(a_gap_in_the_loop_is_seen_first),
+          UNIT_CASES(wrong_files_are_named, wrong),
           UNIT_CASES(wrong_schedulers_are_named, schedulers),
           UNIT_CASES(late_errors_are_named, late), UNIT_CASES(steps_do_what_they_say, played))

@@ -72,7 +72,8 @@ static const struct row rows[] = {
 START_TEST(tells)
 {
     const struct row *row = &rows[_i];
-    char file[] = "/tmp/karp-compare-XXXXXX";
+    char file[64];
+    unit_path(file, sizeof(file), "compare");
     int fd = mkstemp(file);
     AUTO_FREE char *text = xstrdup(row->text);
     for (char *p = text; *p; p++) {

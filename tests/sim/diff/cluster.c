@@ -484,7 +484,7 @@ static void make_capacity(struct gen *g)
     }
 }
 
-void diff_cluster_make(uint64_t seed, struct diff_cluster *ret)
+void diff_cluster_make(uint64_t seed, uint32_t pods, struct diff_cluster *ret)
 {
     static const char *const policies[] = {"Respect", "Respect", "Ignore", "Reasonable"};
     struct gen g = {.state = seed, .objects = json_array(), .now_ns = START_NS};
@@ -503,7 +503,7 @@ void diff_cluster_make(uint64_t seed, struct diff_cluster *ret)
     for (unsigned n = g.n_nodes > 0 ? parts_below(&g.chance, 8) : 0; n > 0; n--) {
         make_bound_pod(&g);
     }
-    for (unsigned n = 1 + parts_below(&g.chance, 10); n > 0; n--) {
+    for (unsigned n = 1 + parts_below(&g.chance, pods); n > 0; n--) {
         make_waiting_pod(&g);
     }
     for (unsigned i = 0; i < g.n_apps; i++) {

@@ -30,7 +30,10 @@ struct diff_cluster {
     const char *policy; /* --preference-policy: static text */
 };
 
-void diff_cluster_make(uint64_t seed, struct diff_cluster *ret);
+/* Up to so many pods wait (DIFF_PODS). */
+#define DIFF_PODS 10u
+#define DIFF_PODS_MAX 500u
+void diff_cluster_make(uint64_t seed, uint32_t pods, struct diff_cluster *ret);
 void diff_cluster_done(struct diff_cluster *c);
 
 #endif

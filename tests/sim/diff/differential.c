@@ -1,6 +1,7 @@
 /* differential.c - see differential.h */
 #include "differential.h"
 
+#include "cmd/money.h"
 #include "common/base/alloc.h"
 #include "common/base/clock.h"
 #include "common/base/jsonx.h"
@@ -10,38 +11,57 @@
 #define CLUSTERS_MAX 1000000
 
 struct command {
-    int64_t clusters, seed, show;
-    const char *dir, *write;
+    int64_t clusters, seed, show, pods;
+    const char *dir, *write, *placement;
+};
+
+/* What became of planned pods. */
+struct outcome {
+    uint64_t planned, ran, launched, stranding; /* clusters where a planned pod does not run */
+    int64_t price_pusd_h;
 };
 
 struct tally {
-    uint64_t clusters, faulty, planned, ran, refused, refused_ran, launched;
-    bool share; /* it is too small */
+    uint64_t clusters, faulty, refused, refused_ran;
+    struct outcome plan, baseline; /* the latter: with the placement as Karpenter's */
+    uint64_t worse;                /* clusters where more do not run than with the baseline */
+    bool share;                    /* it is too small */
+    bool stranding;                /* in too many clusters */
 };
 
 static int usage(const char *what)
 {
     fprintf(stderr,
             "karp-sim: %s\n"
-            "usage: karp-sim differential [--clusters N] [--seed S] [--write DIR]\n"
-            "       karp-sim differential --show SEED [--dir DIR]\n",
+            "usage: karp-sim differential [--clusters N] [--seed S] [--pods N] [--placement P] "
+            "[--write DIR]\n"
+            "       karp-sim differential --show SEED [--pods N] [--placement P] [--dir DIR]\n",
             what);
     return 2;
 }
 
 static int parse(struct command *c, int argc, char **argv)
 {
-    *c = (struct command){.clusters = 200, .seed = 1, .show = -1, .dir = "."};
+    *c = (struct command){.clusters = 200,
+                          .seed = 1,
+                          .show = -1,
+                          .pods = DIFF_PODS,
+                          .dir = ".",
+                          .placement = "Compatible"};
     for (int i = 0; i < argc; i += 2) {
         int64_t *number = str_eq(argv[i], "--clusters") ? &c->clusters
                           : str_eq(argv[i], "--seed")   ? &c->seed
                           : str_eq(argv[i], "--show")   ? &c->show
+                          : str_eq(argv[i], "--pods")   ? &c->pods
                                                         : NULL;
-        const char **text = str_eq(argv[i], "--dir")     ? &c->dir
-                            : str_eq(argv[i], "--write") ? &c->write
-                                                         : NULL;
+        const char **text = str_eq(argv[i], "--dir")         ? &c->dir
+                            : str_eq(argv[i], "--write")     ? &c->write
+                            : str_eq(argv[i], "--placement") ? &c->placement
+                                                             : NULL;
         if ((!number && !text) || i + 1 == argc) {
-            return usage("differential takes --clusters, --seed, --show, --dir and --write");
+            return usage(
+                "differential takes --clusters, --seed, --pods, --show, --placement, --dir "
+                "and --write");
         }
         if (number && (!str_parse_i64(argv[i + 1], number) || *number < 0)) {
             return usage("what must be a number is none");
@@ -49,6 +69,13 @@ static int parse(struct command *c, int argc, char **argv)
         if (text) {
             *text = argv[i + 1];
         }
+    }
+    enum placement p;
+    if (c->pods < 1 || c->pods > DIFF_PODS_MAX) {
+        return usage("no, or too many pods");
+    }
+    if (!str_eq(c->placement, DECIDE_BASELINE) && !sched_parse_placement(c->placement, &p)) {
+        return usage("--placement is Baseline, Compatible or Cheapest");
     }
     return c->clusters >= 1 && c->clusters <= CLUSTERS_MAX ? 0 : usage("no, or too many clusters");
 }
@@ -74,7 +101,7 @@ static void each_planned(const struct sched_result *r, pod_fn fn, void *ctx)
 
 struct count {
     const struct stage *s;
-    struct tally *t;
+    struct outcome *o;
     bool tell;
 };
 
@@ -82,8 +109,8 @@ static void count_planned(void *ctx, const struct pod *p, const char *node)
 {
     struct count *c = ctx;
     const char *why, *where = stage_where(c->s, p, &why);
-    c->t->planned++;
-    c->t->ran += where[0] != '\0';
+    c->o->planned++;
+    c->o->ran += where[0] != '\0';
     if (c->tell && where[0]) {
         printf("  %s/%s planned on %s, runs on %s\n", p->m.ns, p->m.name, node, where);
     } else if (c->tell) {
@@ -91,13 +118,27 @@ static void count_planned(void *ctx, const struct pod *p, const char *node)
     }
 }
 
+static uint64_t left_over(const struct outcome *o)
+{
+    return o->planned - o->ran;
+}
+
+static void count_outcome(const struct stage *s, bool tell, struct outcome *o)
+{
+    const struct sched_result *r = s->plan->result;
+    struct count c = {s, o, tell};
+    uint64_t before = left_over(o);
+    each_planned(r, count_planned, &c);
+    o->launched += r->n_claims;
+    o->price_pusd_h += r->price_pusd_h;
+    o->stranding += left_over(o) > before;
+}
+
 static void count(const struct stage *s, bool tell, struct tally *t)
 {
     const struct sched_result *r = s->plan->result;
-    struct count c = {s, t, tell};
-    each_planned(r, count_planned, &c);
+    count_outcome(s, tell, &t->plan);
     t->refused += r->n_refused;
-    t->launched += r->n_claims;
     for (uint32_t i = 0; i < r->n_refused; i++) {
         const struct pod *p = r->refused[i].pod;
         const char *where = stage_where(s, p, NULL);
@@ -142,11 +183,30 @@ static int write_case(const struct stage *s, const char *dir, struct err *reterr
     return write_json(dir, name, o, reterr);
 }
 
+/* The same cluster with the plan that Karpenter would make. */
+static int play_baseline(const struct diff_cluster *cluster, struct tally *t, struct err *reterr)
+{
+    struct diff_way way = {.placement = DECIDE_BASELINE, .slice = 1000000};
+    struct diff_plan plan;
+    struct stage s;
+    if (diff_plan_make(cluster, &way, &plan, reterr)) {
+        return -1;
+    }
+    int rc = stage_set(cluster, &plan, &s, reterr);
+    if (rc == 0) {
+        stage_run(&s);
+        count_outcome(&s, false, &t->baseline);
+        stage_done(&s);
+    }
+    diff_plan_done(&plan);
+    return rc;
+}
+
 /* -1 if it could not be played at all. */
 static int play(const struct command *c, const struct diff_cluster *cluster, struct tally *t,
                 struct judgement *j, struct err *reterr)
 {
-    struct diff_way way = {.slice = 1000000};
+    struct diff_way way = {.placement = c->placement, .slice = 1000000};
     struct diff_plan plan;
     struct stage s;
     bool tell = c->show >= 0;
@@ -177,11 +237,15 @@ static int play_seed(const struct command *c, uint64_t seed, struct tally *t)
     struct err e = ERR_INIT;
     struct diff_cluster cluster;
     struct judgement j = {.n = 0};
-    diff_cluster_make(seed, &cluster);
+    diff_cluster_make(seed, (uint32_t)c->pods, &cluster);
+    struct {
+        uint64_t plan, baseline;
+    } before = {left_over(&t->plan), left_over(&t->baseline)};
     t->clusters++;
-    if (play(c, &cluster, t, &j, &e)) {
+    if (play(c, &cluster, t, &j, &e) || play_baseline(&cluster, t, &e)) {
         judge_add(&j, "%s", e.msg);
     }
+    t->worse += left_over(&t->plan) - before.plan > left_over(&t->baseline) - before.baseline;
     t->faulty += j.n > 0;
     for (size_t i = 0; i < j.n; i++) {
         printf("cluster %llu: %s\n", (unsigned long long)seed, j.found[i]);
@@ -201,20 +265,38 @@ static double share(uint64_t part, uint64_t whole)
     return whole ? (double)part / (double)whole : 1;
 }
 
-static void sum_up(struct tally *t)
+static void sum_up_outcome(const char *what, const struct outcome *o, uint64_t clusters)
 {
-    double runs = share(t->ran, t->planned);
-    t->share = t->planned >= DIFF_SHARE_PODS && runs < DIFF_SHARE_MIN;
-    printf("%llu clusters, %llu nodes launched, %llu pods planned: %.2f%% run; %llu refused, of "
-           "which %llu run all the same\n",
-           (unsigned long long)t->clusters, (unsigned long long)t->launched,
-           (unsigned long long)t->planned, 100 * runs, (unsigned long long)t->refused,
+    char price[MONEY_TEXT];
+    printf("%s: %llu nodes launched for $%s/h, %llu pods planned: %.2f%% run; some do not in %llu "
+           "clusters (%.2f%%)\n",
+           what, (unsigned long long)o->launched, money_exact(o->price_pusd_h, price),
+           (unsigned long long)o->planned, 100 * share(o->ran, o->planned),
+           (unsigned long long)o->stranding, 100 * share(o->stranding, clusters));
+}
+
+static void sum_up(const struct command *c, struct tally *t)
+{
+    const struct outcome *o = &t->plan;
+    t->share = o->planned >= DIFF_SHARE_PODS && share(o->ran, o->planned) < DIFF_SHARE_MIN;
+    t->stranding =
+        t->clusters >= DIFF_WORSE_CLUSTERS && share(t->worse, t->clusters) > DIFF_WORSE_MAX;
+    sum_up_outcome(c->placement, o, t->clusters);
+    sum_up_outcome(DECIDE_BASELINE, &t->baseline, t->clusters);
+    printf("more do not run than with the baseline in %llu clusters (%.2f%%)\n",
+           (unsigned long long)t->worse, 100 * share(t->worse, t->clusters));
+    printf("%llu clusters; %llu pods refused, of which %llu run all the same\n",
+           (unsigned long long)t->clusters, (unsigned long long)t->refused,
            (unsigned long long)t->refused_ran);
     if (t->share) {
         printf("less than %.0f%% of the planned pods run\n", 100 * DIFF_SHARE_MIN);
     }
-    printf("%llu passed, %llu failed\n", (unsigned long long)(t->clusters - t->faulty + !t->share),
-           (unsigned long long)(t->faulty + t->share));
+    if (t->stranding) {
+        printf("that is more than %.0f%% of the clusters\n", 100 * DIFF_WORSE_MAX);
+    }
+    printf("%llu passed, %llu failed\n",
+           (unsigned long long)(t->clusters - t->faulty + !t->share + !t->stranding),
+           (unsigned long long)(t->faulty + t->share + t->stranding));
 }
 
 static int show(const struct command *c)
@@ -222,14 +304,14 @@ static int show(const struct command *c)
     struct err e = ERR_INIT;
     struct tally t = {0};
     struct diff_cluster cluster;
-    diff_cluster_make((uint64_t)c->show, &cluster);
+    diff_cluster_make((uint64_t)c->show, (uint32_t)c->pods, &cluster);
     AUTO_JSON json_t *list =
         json_pack("{s:s, s:s, s:O}", "apiVersion", "v1", "kind", "List", "items", cluster.objects);
     int rc = write_json(c->dir, "cluster.json", list, &e);
     play_seed(c, (uint64_t)c->show, &t);
     printf("kubectl-karp simulate --snapshot %s/cluster.json --region %s --preference-policy %s "
-           "--types %s\n",
-           c->dir, DIFF_REGION, cluster.policy, DIFF_TYPES);
+           "--types %s --placement %s\n",
+           c->dir, DIFF_REGION, cluster.policy, DIFF_TYPES, c->placement);
     diff_cluster_done(&cluster);
     if (rc) {
         fprintf(stderr, "karp-sim: %s\n", e.msg);
@@ -251,6 +333,6 @@ int differential_main(int argc, char **argv)
     for (int64_t i = 0; i < c.clusters; i++) {
         play_seed(&c, (uint64_t)(c.seed + i), &t);
     }
-    sum_up(&t);
-    return t.faulty || t.share ? 1 : 0;
+    sum_up(&c, &t);
+    return t.faulty || t.share || t.stranding ? 1 : 0;
 }

@@ -138,12 +138,13 @@ static void read_objects(struct diff_plan *p, const json_t *objects, uint64_t se
     }
 }
 
-static void set_options(struct diff_plan *p, const char *policy)
+static void set_options(struct diff_plan *p, const char *policy, const char *placement)
 {
     opts_init(&p->opts);
     ARENA_GROW(&p->opts.mem, p->opts.types.v, p->opts.types.n, p->opts.types.cap);
     p->opts.types.v[p->opts.types.n++] = DIFF_TYPES;
     p->opts.preference_policy = policy;
+    p->opts.placement = placement;
     p->cmd = (struct cmd){.prog = "karp-sim", .o = &p->opts, .env = &p->env, .clock = &clock_real};
 }
 
@@ -173,7 +174,7 @@ int diff_plan_make(const struct diff_cluster *c, const struct diff_way *way, str
                    struct err *reterr)
 {
     *ret = (struct diff_plan){.text = NULL};
-    set_options(ret, c->policy);
+    set_options(ret, c->policy, way->placement);
     if (decode(ret, c, way->shuffle, reterr) ||
         decide_begin(&ret->cmd, &ret->world, ret->prices, NULL, DECIDE_UNBOUND, &ret->decision,
                      reterr)) {
@@ -228,7 +229,8 @@ char *diff_plan_differs(const struct diff_cluster *c, const struct diff_plan *p)
     for (size_t i = 0; i < ARRAY_LEN(ways) && !ret; i++) {
         struct err e = ERR_INIT;
         struct diff_plan other;
-        struct diff_way way = {ways[i].slice, ways[i].mix ? c->seed * 8 + i + 1 : 0};
+        struct diff_way way = {p->opts.placement, ways[i].slice,
+                               ways[i].mix ? c->seed * 8 + i + 1 : 0};
         if (diff_plan_make(c, &way, &other, &e)) {
             return xasprintf("%s: %s", ways[i].name, e.msg);
         }

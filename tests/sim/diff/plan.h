@@ -24,8 +24,9 @@ struct diff_plan {
 
 /* How to come to the plan. */
 struct diff_way {
-    uint64_t slice;   /* units per step; 0: of changing size */
-    uint64_t shuffle; /* seed; 0: objects in their order */
+    const char *placement; /* Baseline, Compatible or Cheapest */
+    uint64_t slice;        /* units per step; 0: of changing size */
+    uint64_t shuffle;      /* seed; 0: objects in their order */
 };
 
 /* On failure (objects that cannot be decoded) nothing is left behind. */

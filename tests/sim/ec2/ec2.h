@@ -243,6 +243,8 @@ json_t *simec2_call_counts(const struct simec2 *e);
 size_t simec2_queue_len(const struct simec2 *e);
 /* Launch templates that exist. */
 size_t simec2_n_templates(const struct simec2 *e);
+/* Since a step changed prices; NS_NEVER if none did. */
+int64_t simec2_prices_age_ns(const struct simec2 *e);
 /* Pico-dollars per hour, PRICE_UNKNOWN (-1) if not offered there. */
 int64_t simec2_price(const struct simec2 *e, const char *type, const char *zone, bool spot);
 /* It is offered there, in stock and within the quota, and no rule of a step troubles launches now.

@@ -102,3 +102,8 @@ void simec2_stockout_done(struct simec2_stockout *s)
     free(s->type);
     free(s->zone);
 }
+
+int64_t simec2_prices_age_ns(const struct simec2 *e)
+{
+    return e->prices_stepped ? simec2_wall(e) - e->prices_since_ns : NS_NEVER;
+}

@@ -382,6 +382,7 @@ struct simec2 {
     json_t *parameters;          /* of SSM, by `images` steps */
     struct simec2_offer *offers; /* per fact */
     int64_t prices_since_ns;     /* wall */
+    bool prices_stepped;         /* that was a step */
     struct simec2_stockout *stockouts;
     size_t n_stockouts, cap_stockouts;
     struct simec2_rule *rules;

@@ -366,6 +366,7 @@ static int prices(struct simec2 *e, const json_t *v, bool act, struct err *reter
     }
     if (act) {
         e->prices_since_ns = simec2_wall(e);
+        e->prices_stepped = true;
     }
     return 0;
 }
@@ -390,6 +391,7 @@ static int prices_times(struct simec2 *e, const json_t *v, bool act, struct err 
     }
     if (act) {
         e->prices_since_ns = simec2_wall(e);
+        e->prices_stepped = true;
     }
     return 0;
 }
