@@ -48,7 +48,7 @@ struct runtime {
     struct kube_client client; /* above rt->kube, field manager karp-agent */
     struct aws_port aws;       /* fenced */
     struct aws_client *awsc;   /* retries above rt->aws */
-    struct marker *marker; /* NULL: nothing outlives the process */
+    struct marker *marker;     /* NULL: nothing outlives the process */
     struct store *store;
     struct intents *intents;         /* which pods are planned where */
     struct ineffective *ineffective; /* launches that help nobody */

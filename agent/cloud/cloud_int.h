@@ -190,10 +190,11 @@ size_t images_al2023_paths(struct arena *a, const char *version, const char *min
 
 /* ---- reserve.c ------------------------------------------------------------------------------- */
 
-#define RESERVE_MAX 10000                     /* capacity reservations that are known */
-#define RESERVE_SETTLE_NS (10 * NS_PER_S)     /* EC2 counts a launch by then */
-#define RESERVE_EXPIRING_NS (40 * NS_PER_MIN) /* a capacity block that ends sooner takes nothing   \
-                                               */
+#define RESERVE_MAX 10000                 /* capacity reservations that are known */
+#define RESERVE_SETTLE_NS (10 * NS_PER_S) /* EC2 counts a launch by then */
+#define RESERVE_EXPIRING_NS                                                                        \
+    (40 * NS_PER_MIN) /* a capacity block that ends sooner takes nothing                           \
+                       */
 
 void reserve_init(struct cloud *c);
 void reserve_done(struct cloud *c);

@@ -9,9 +9,9 @@
  * the preferences that it was placed with, on new capacity. Rules about hosts hold in the order of
  * the pods' turns.
  *
- * Left alone are claims of pools that are not to be made cheaper, of reserved capacity or with minValues, volumes, host ports or extended
- * resources, and pods that rules tie to others on their host. A pool's limits are kept because no
- * claim comes to reserve more than before.
+ * Left alone are claims of pools that are not to be made cheaper, of reserved capacity or with
+ * minValues, volumes, host ports or extended resources, and pods that rules tie to others on their
+ * host. A pool's limits are kept because no claim comes to reserve more than before.
  *
  * That is the tight plan. It is worth what kube-scheduler makes of it, so it is played through, and
  * nodes are made larger until every pod finds one (improve_safe.c). If that is no longer cheaper

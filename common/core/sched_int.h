@@ -151,8 +151,8 @@ struct sched_pool {
     const struct snapshot_pool *in;
     uint32_t max_share_permyriad; /* 0 = any */
     enum placement placement;
-    sym xen;                      /* the hypervisor's name, SYM_NONE if no type has it */
-    bool usable;                  /* may open claims at all */
+    sym xen;     /* the hypervisor's name, SYM_NONE if no type has it */
+    bool usable; /* may open claims at all */
     struct template tm;
     struct pool_reservation *reservations; /* cheapest first */
     uint32_t n_reservations;
