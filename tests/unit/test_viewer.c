@@ -1,5 +1,6 @@
-/* test_viewer.c - the role karp-viewer that we ship (deploy/base/10-rbac.yaml) grants what the
- * plugin lists (cmd/session.h, cmd/disrupt.h, cmd/snapshot.c), and nothing but reading. */
+/* test_viewer.c - the roles that we ship (deploy/base/10-rbac.yaml): karp-viewer grants what the
+ * plugin lists (cmd/session.h, cmd/disrupt.h, cmd/snapshot.c), and nothing but reading; karp-agent
+ * grants what the agent asks for, and no other verb. */
 #include "cmd/disrupt.h"
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
@@ -8,7 +9,7 @@
 
 #define FILE_NAME "deploy/base/10-rbac.yaml" /* from the top of the tree */
 
-static json_t *read_role(void)
+static json_t *read_role(const char *name)
 {
     AUTO_BUF struct buf text;
     struct err err = ERR_INIT;
@@ -26,11 +27,11 @@ static json_t *read_role(void)
     ck_assert_msg(docs != NULL, "%s", err.msg);
     json_array_foreach (docs, i, o) {
         if (str_eq(jsonx_str(o, "kind"), "ClusterRole") &&
-            str_eq(jsonx_str(o, "metadata.name"), "karp-viewer")) {
+            str_eq(jsonx_str(o, "metadata.name"), name)) {
             return json_incref(o);
         }
     }
-    ck_abort_msg("%s has no karp-viewer", FILE_NAME);
+    ck_abort_msg("%s has no %s", FILE_NAME, name);
     return NULL;
 }
 
@@ -62,7 +63,7 @@ static bool grants(const json_t *role, const char *verb, const char *group, cons
 
 START_TEST(may_list)
 {
-    json_t *role = read_role();
+    json_t *role = read_role("karp-viewer");
     uint64_t kinds = session_kinds | disrupt_kinds | GATHER(KIND_EVENT) | GATHER(KIND_DEPLOYMENT) |
                      GATHER(KIND_REPLICA_SET) | GATHER(KIND_STATEFUL_SET) | GATHER(KIND_JOB) |
                      GATHER(KIND_PRIORITY_CLASS) | GATHER(KIND_RESOURCE_QUOTA) |
@@ -86,7 +87,7 @@ END_TEST
 START_TEST(only_reads)
 {
     static const char *const read[] = {"get", "list", "watch"};
-    json_t *role = read_role(), *rule, *verb;
+    json_t *role = read_role("karp-viewer"), *rule, *verb;
     size_t i, k;
     json_array_foreach (jsonx_arr(role, "rules"), i, rule) {
         ck_assert(!names(jsonx_arr(rule, "resources"), "*"));
@@ -101,4 +102,76 @@ START_TEST(only_reads)
 }
 END_TEST
 
-UNIT_MAIN("viewer", UNIT_TEST(may_list), UNIT_TEST(only_reads))
+#define READ "get list watch"
+#define KARPENTER "karpenter.sh"
+#define CLASS "karpenter.k8s.aws"
+
+/* Everything that the role grants: a resource that is not here is not granted at all. */
+static const struct {
+    const char *group, *resource, *verbs;
+} agent_rows[] = {
+    {"", "pods", READ " delete"},
+    {"", "pods/eviction", "create"},
+    {"", "nodes", READ " patch delete"},
+    {"", "namespaces", READ},
+    {"", "services", READ},
+    {"", "persistentvolumes", READ},
+    {"", "persistentvolumeclaims", READ},
+    {"", "limitranges", READ},
+    {"", "events", "create patch"},
+    {"apps", "daemonsets", READ},
+    {"policy", "poddisruptionbudgets", READ},
+    {"storage.k8s.io", "storageclasses", READ},
+    {"storage.k8s.io", "csinodes", READ},
+    {"storage.k8s.io", "volumeattachments", READ},
+    {"node.k8s.io", "runtimeclasses", READ},
+    {"coordination.k8s.io", "leases", "get list"},
+    {KARPENTER, "nodepools", READ " patch"},
+    {KARPENTER, "nodepools/status", "patch"},
+    {KARPENTER, "nodepools/finalizers", "update"},
+    {KARPENTER, "nodeclaims", READ " create patch delete"},
+    {KARPENTER, "nodeclaims/status", "patch"},
+    {KARPENTER, "nodeclaims/finalizers", "update"},
+    {CLASS, "ec2nodeclasses", READ " patch"},
+    {CLASS, "ec2nodeclasses/status", "patch"},
+    {"karp.dev", "holds", READ " delete"},
+};
+
+static bool is_row(const char *group, const char *resource)
+{
+    for (size_t i = 0; i < ARRAY_LEN(agent_rows); i++) {
+        if (str_eq(agent_rows[i].group, group) && str_eq(agent_rows[i].resource, resource)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+START_TEST(agent)
+{
+    static const char *const verbs[] = {"get",    "list",  "watch",  "create",
+                                        "update", "patch", "delete", "deletecollection"};
+    json_t *role = read_role("karp-agent"), *rule, *resource;
+    size_t i, k;
+    for (i = 0; i < ARRAY_LEN(agent_rows); i++) {
+        for (k = 0; k < ARRAY_LEN(verbs); k++) {
+            char want[64], verb[32];
+            snprintf(want, sizeof(want), " %s ", agent_rows[i].verbs);
+            snprintf(verb, sizeof(verb), " %s ", verbs[k]);
+            ck_assert_msg(grants(role, verbs[k], agent_rows[i].group, agent_rows[i].resource) ==
+                              (strstr(want, verb) != NULL),
+                          "%s %s", verbs[k], agent_rows[i].resource);
+        }
+    }
+    json_array_foreach (jsonx_arr(role, "rules"), i, rule) {
+        const char *group = json_string_value(json_array_get(jsonx_arr(rule, "apiGroups"), 0));
+        json_array_foreach (jsonx_arr(rule, "resources"), k, resource) {
+            ck_assert_msg(is_row(group, json_string_value(resource)), "%s",
+                          json_string_value(resource));
+        }
+    }
+    json_decref(role);
+}
+END_TEST
+
+UNIT_MAIN("viewer", UNIT_TEST(may_list), UNIT_TEST(only_reads), UNIT_TEST(agent))
