@@ -40,7 +40,7 @@ static const struct opt connection[] = {
      "Longest wait for one answer; 0 is 30s"},
     {"disable-compression", 0, OPT_FLAG, AT(kube.disable_compression), NULL, NULL,
      "Ask for uncompressed answers"},
-    {"cache-dir", 0, OPT_TEXT, AT(cache_dir), "DIR", NULL, "As kubectl's; nothing is cached yet"},
+    {"cache-dir", 0, OPT_TEXT, AT(cache_dir), "DIR", NULL, "As kubectl's; nothing is cached"},
     {"agent-namespace", 0, OPT_TEXT, AT(agent_namespace), "NAME", NULL,
      "Where karp-agent lives (karp)"},
 };
@@ -74,6 +74,9 @@ static const struct opt input[] = {
 };
 GROUP(opts_input, "Input", input);
 
+/* Of the agent's, so that its flags can be given as they are. */
+#define UNUSED_HERE "Accepted; no answer depends on it"
+
 static const struct opt decision[] = {
     {"feature-gates", 0, OPT_TEXT, AT(feature_gates), "LIST", NULL, "As the agent's"},
     {"preference-policy", 0, OPT_TEXT, AT(preference_policy), "POLICY", "Respect|Ignore|Reasonable",
@@ -90,19 +93,16 @@ static const struct opt decision[] = {
     {"min-saving", 0, OPT_TEXT, AT(min_saving), "AMOUNT", NULL, "As karp.dev/min-saving"},
     {"min-node-life", 0, OPT_DURATION, AT(min_node_life_ns), "TIME", NULL,
      "As karp.dev/min-node-life"},
-    {"ignore-short-pods", 0, OPT_DURATION, AT(ignore_short_pods_ns), "TIME", NULL,
-     "As karp.dev/ignore-short-pods"},
+    {"ignore-short-pods", 0, OPT_DURATION, AT(ignore_short_pods_ns), "TIME", NULL, UNUSED_HERE},
     {"return-to-weight", 0, OPT_FLAG, AT(return_to_weight), NULL, NULL,
      "As karp.dev/return-to-weight"},
-    {"rebalance", 0, OPT_TEXT, AT(rebalance), "HOW", "Ignore|Replace", "As karp.dev/rebalance"},
-    {"expiration", 0, OPT_TEXT, AT(expiration), "HOW", "Forceful|Budgeted",
-     "As karp.dev/expiration"},
+    {"rebalance", 0, OPT_TEXT, AT(rebalance), "HOW", "Ignore|Replace", UNUSED_HERE},
+    {"expiration", 0, OPT_TEXT, AT(expiration), "HOW", "Forceful|Budgeted", UNUSED_HERE},
     {"expiration-max-delay", 0, OPT_DURATION, AT(expiration_max_delay_ns), "TIME", NULL,
-     "As karp.dev/expiration-max-delay"},
+     UNUSED_HERE},
     {"registration-timeout", 0, OPT_DURATION, AT(registration_timeout_ns), "TIME", NULL,
      "As karp.dev/registration-timeout"},
-    {"repair-threshold", 0, OPT_TEXT, AT(repair_threshold), "SHARE", NULL,
-     "As karp.dev/repair-threshold"},
+    {"repair-threshold", 0, OPT_TEXT, AT(repair_threshold), "SHARE", NULL, UNUSED_HERE},
     {"spot-min-types", 0, OPT_COUNT, AT(spot_min_types), "N", NULL,
      "Cheaper types that spot is replaced by spot for (15)"},
     {"max-share", 0, OPT_TEXT, AT(max_share), "SHARE", NULL, "As karp.dev/max-share"},

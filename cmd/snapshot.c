@@ -253,7 +253,7 @@ const struct cmd_info cmd_snapshot_info = {
     "snapshot",
     "Saves what the reading commands need, for looking at it elsewhere",
     "[--redact] [flags] > FILE",
-    "Prints the objects that status, explain and simulate look at as one List, to be read again\n"
+    "Prints the objects that the reading commands look at as one List, to be read again\n"
     "with --snapshot. Secrets are never read; environments, commands, user data and the like are\n"
     "left out. With --redact names, labels and annotations are replaced as well, equal ones by\n"
     "equal ones, and everything goes that no decision needs; decisions over the result are the\n"
