@@ -7,7 +7,9 @@
 
 #include "unit.h"
 
+#include "common/base/clock.h"
 #include "common/base/str.h"
+#include "common/base/timefmt.h"
 
 #include <arpa/inet.h>
 #include <pthread.h>
@@ -102,6 +104,30 @@ static inline void server_stop(struct server *s)
     shutdown(s->fd, SHUT_RDWR);
     pthread_join(s->thread, NULL);
     close(s->fd);
+}
+
+/* Who may be in charge: another controller, one of ours, nobody; and what a command that writes
+ * makes of it. */
+static const struct {
+    const char *holder;
+    int code;
+    const char *said;
+} leads[] = {
+    {"ip-10-0-0-1_karpenter", 3, "refused: ip-10-0-0-1_karpenter is in charge"},
+    {"karp-agent-x-1", 0, ""},
+    {"", 0, "no agent is in charge"},
+};
+
+/* The list of Leases with one that he has renewed right now. */
+static inline void server_leases(char *ret, size_t n, const char *holder)
+{
+    char now[TIMEFMT_TEXT];
+    snprintf(ret, n,
+             "{\"kind\": \"LeaseList\", \"apiVersion\": \"coordination.k8s.io/v1\", \"metadata\": "
+             "{\"resourceVersion\": \"7\"}, \"items\": [{\"metadata\": {\"name\": "
+             "\"karpenter-leader-election\", \"namespace\": \"kube-system\"}, \"spec\": "
+             "{\"holderIdentity\": \"%s\", \"renewTime\": \"%s\", \"leaseDurationSeconds\": 15}}]}",
+             holder, timefmt_rfc3339_micro(clock_wall(&clock_real), now));
 }
 
 #endif

@@ -2,7 +2,6 @@
  * server that writes down every request: what is sent, what is asked, and when nothing is. */
 #include "cmdrun.h"
 #include "cmdserver.h"
-#include "common/base/timefmt.h"
 
 #define LIST(kind, version, items)                                                                 \
     "{\"kind\": \"" kind "List\", \"apiVersion\": \"" version                                      \
@@ -380,27 +379,10 @@ START_TEST(nobody_known)
 }
 END_TEST
 
-/* Another controller's, nobody's, and one's own. */
-static const struct {
-    const char *holder;
-    int code;
-    const char *said;
-} leads[] = {
-    {"ip-10-0-0-1_karpenter", 3, "refused: ip-10-0-0-1_karpenter is in charge"},
-    {"karp-agent-x-1", 0, ""},
-    {"", 0, "no agent is in charge"},
-};
-
 START_TEST(who_leads)
 {
-    char now[TIMEFMT_TEXT];
     struct ran x;
-    snprintf(leases, sizeof(leases),
-             LIST("Lease", "coordination.k8s.io/v1",
-                  "{\"metadata\": {\"name\": \"karpenter-leader-election\", \"namespace\": "
-                  "\"kube-system\"}, \"spec\": {\"holderIdentity\": \"%s\", \"renewTime\": "
-                  "\"%s\", \"leaseDurationSeconds\": 15}}"),
-             leads[_i].holder, timefmt_rfc3339_micro(clock_wall(&clock_real), now));
+    server_leases(leases, sizeof(leases), leads[_i].holder);
     run(0, NULL, &x);
     ck_assert_int_eq(x.code, leads[_i].code);
     ck_assert_msg(str_contains(x.r.said, leads[_i].said), "%s", x.r.said);
