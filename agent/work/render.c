@@ -48,15 +48,6 @@ json_t *render_taint(const struct symtab *t, const struct taint *taint)
     return o;
 }
 
-json_t *render_taints(const struct symtab *t, const struct taints *taints)
-{
-    json_t *list = json_array();
-    for (uint32_t i = 0; i < taints->n; i++) {
-        json_array_append_new(list, render_taint(t, &taints->v[i]));
-    }
-    return list;
-}
-
 /* ---- requirements ------------------------------------------------------------------------------
  */
 

@@ -14,7 +14,6 @@
 /* {"cpu": "1500m", …}; zero amounts are left out. */
 json_t *render_resources(const struct symtab *t, const struct resources *r);
 json_t *render_taint(const struct symtab *t, const struct taint *taint);
-json_t *render_taints(const struct symtab *t, const struct taints *taints);
 /* spec.requirements: one entry per key, bounds as Gte and Lte beside it. Keys in skip (NULL-
  * terminated syms) are left out. */
 json_t *render_requirements(const struct symtab *t, const struct reqset *s, const sym *skip);

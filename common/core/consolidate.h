@@ -208,7 +208,5 @@ void consolidate_gates(struct consolidate *c, const struct snapshot_node *n,
                        struct candidate_gate ret[GATE_COUNT]);
 /* For rows of `explain node`: candidate_pod as this decision sees it. */
 struct reason consolidate_pod(struct consolidate *c, const struct pod *p);
-/* Pods on the node as this decision sees them. */
-const struct candidate_pods *consolidate_pods(struct consolidate *c, const struct snapshot_node *n);
 
 #endif

@@ -265,8 +265,3 @@ struct reason consolidate_pod(struct consolidate *c, const struct pod *p)
 {
     return candidate_pod(&c->in, p);
 }
-
-const struct candidate_pods *consolidate_pods(struct consolidate *c, const struct snapshot_node *n)
-{
-    return &c->index.nodes[n - c->snap->nodes];
-}

@@ -301,11 +301,6 @@ void guest_clock_jump(struct sim_guest *g, int64_t by_ns)
     g->jump_ns += by_ns;
 }
 
-int64_t guest_clock_jumped(const struct sim_guest *g)
-{
-    return g->jump_ns;
-}
-
 /* ---- /metrics
  * --------------------------------------------------------------------------------------- */
 

@@ -55,7 +55,6 @@ void guest_poison(struct sim_guest *g, const char *kind, const char *key, bool b
 
 /* The agent's wall clock jumps (its own only), forth or back. */
 void guest_clock_jump(struct sim_guest *g, int64_t by_ns);
-int64_t guest_clock_jumped(const struct sim_guest *g); /* all jumps together */
 /* Sum of the matching series of its /metrics; pairs are name, value, …, NULL. */
 double guest_metric(struct sim_guest *g, const char *name, const char *const *pairs);
 /* The most that it may ask of the API server in one second, by its flags. */

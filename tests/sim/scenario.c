@@ -16,11 +16,6 @@
 static const char *const verb_names[STEP_VERBS] = {"apply", "delete", "scale", "patch", "ec2",
                                                    "sqs",   "api",    "agent", "world", "expect"};
 
-const char *step_verb_name(enum step_verb v)
-{
-    return verb_names[v];
-}
-
 int scenario_keys(const json_t *o, const char *where, const char *const *allowed,
                   struct err *reterr)
 {

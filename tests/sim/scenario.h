@@ -60,7 +60,6 @@ struct scenario {
 
 int scenario_read(const char *path, struct scenario *ret, struct err *reterr);
 void scenario_done(struct scenario *s); /* also for a zeroed one */
-const char *step_verb_name(enum step_verb v);
 
 /* Checks that o has no key but those of the NULL-terminated list; where names the place. */
 int scenario_keys(const json_t *o, const char *where, const char *const *allowed,

@@ -120,9 +120,8 @@ START_TEST(taints)
     struct symtab *t = labels_symtab_new();
     struct taint v[] = {{sym_intern(t, "team"), sym_intern(t, "x"), EFFECT_NO_EXECUTE},
                         {sym_intern(t, "bare"), V_EMPTY, EFFECT_PREFER_NO_SCHEDULE}};
-    struct taints list = {v, 2};
-    check(render_taints(t, &list), "[{\"effect\":\"NoExecute\",\"key\":\"team\",\"value\":\"x\"},"
-                                   "{\"effect\":\"PreferNoSchedule\",\"key\":\"bare\"}]");
+    check(render_taint(t, &v[0]), "{\"effect\":\"NoExecute\",\"key\":\"team\",\"value\":\"x\"}");
+    check(render_taint(t, &v[1]), "{\"effect\":\"PreferNoSchedule\",\"key\":\"bare\"}");
     symtab_free(t);
 }
 END_TEST

@@ -277,11 +277,6 @@ void sim_api_free(struct sim_api *a)
     free(a);
 }
 
-struct vclock *sim_api_clock(struct sim_api *a)
-{
-    return a->clock;
-}
-
 int64_t sim_api_version(const struct sim_api *a)
 {
     return a->version;

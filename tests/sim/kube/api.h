@@ -116,7 +116,6 @@ const struct sim_kind *sim_kind_of(const json_t *object);
  * kube-node-lease exist from the start. */
 struct sim_api *sim_api_new(struct vclock *clock);
 void sim_api_free(struct sim_api *a);
-struct vclock *sim_api_clock(struct sim_api *a);
 int64_t sim_api_version(const struct sim_api *a); /* resourceVersion of the last write */
 
 /* ---- typed calls ---------------------------------------------------------------------------- */
