@@ -1,6 +1,5 @@
 /*
- * launcher.h - one instance per NodeClaim, whatever fails in between (design: "One launch per
- * claim"; outcomes as Karpenter's).
+ * launcher.h - one instance per NodeClaim, whatever fails in between (outcomes as Karpenter's).
  *
  * A claim without Launched=True is launched by one CreateFleet whose ClientToken comes from the
  * claim's UID and its annotation karp.dev/launch-attempt. Asking again with the same attempt is
@@ -14,18 +13,18 @@
  *    optimistic lock before it is asked: an attempt that is no longer the claim's would be a second
  *    launch.
  *  - No answer (or IdempotentParameterMismatch): look by tag every LAUNCHER_LOOK_NS and adopt; only
- *    LAUNCHER_ABSENT_NS of consistent absence count as "there is none". EC2 shows new instances
- * late.
+ *    LAUNCHER_ABSENT_NS of consistent absence count as "there is none", for EC2 shows new
+ *    instances late.
  *  - Nothing is launched before the claim has its finalizer, nor while a Hold with scope All is
  *    about its pool (leave/holds.h).
  *  - An instance that is known is remembered until the claim says so: labels first, then the status
  *    with Launched=True. A patch that fails is repeated; nothing is launched again.
  *  - NO_CAPACITY: Warning event InsufficientCapacityError, the claim is deleted (its pods are
- * planned anew). Class not ready: deleted likewise. REFUSED: Launched=Unknown with reason and
- * message, the attempt advances, back-off 1 s to 60 s.
+ *    planned anew). Class not ready: deleted likewise. REFUSED: Launched=Unknown with reason and
+ *    message, the attempt advances, back-off 1 s to 60 s.
  *  - A claim that is being deleted launches nothing any more; if something may have been launched
- * it is looked for in the same way, and its providerID is written, so that the termination finds
- * it.
+ *    it is looked for in the same way, and its providerID is written, so that the termination
+ *    finds it.
  */
 #ifndef KARP_AGENT_LAUNCHER_H
 #define KARP_AGENT_LAUNCHER_H

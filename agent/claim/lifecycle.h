@@ -16,7 +16,7 @@
  * writes one patch with optimistic lock, whose answer wakes the claim again; nothing is remembered.
  * Claims of other providers' classes are left alone.
  *
- * Conditions, reasons and the root Ready are Karpenter's (§1.2).
+ * Conditions, reasons and the root Ready are Karpenter's.
  */
 #ifndef KARP_AGENT_LIFECYCLE_H
 #define KARP_AGENT_LIFECYCLE_H
