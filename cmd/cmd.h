@@ -2,8 +2,8 @@
  * cmd.h - what every command gets, and the commands.
  *
  * A command returns 0, or -1 with *reterr, which main prints as "error: …" with exit code 1; other
- * codes come from the command itself through `code`. Data goes to `out`,
- * everything else to `err`. Nothing is global: main fills a struct cmd, tests their own.
+ * codes come from the command itself through `code`. Data goes to `out`, everything else to `err`.
+ * Nothing is global: main fills a struct cmd, tests their own.
  */
 #ifndef KARP_CMD_CMD_H
 #define KARP_CMD_CMD_H

@@ -39,9 +39,10 @@ static const char help[] =
     "  -o table|json       (default table)\n"
     "\n"
     "The clock starts with decoded objects and ends with the decision. MIB is how far the\n"
-    "resident size rises meanwhile. SLICE is the longest step of the agent's loop. BY-CPU is "
-    "FASTER by processor time, which a busy machine\n"
-    "leaves alone; upstream's includes collecting garbage. Files may be gzip.\n"
+    "resident size rises meanwhile. SLICE is the longest step of the agent's loop. BY-CPU is\n"
+    "FASTER by processor time, which a busy machine leaves alone; upstream's includes\n"
+    "collecting garbage. MOVED are the pods that move, LEAST the fewest that any plan of that\n"
+    "saving moves. Files may be gzip.\n"
     "Exit status: 0, 1 if an input failed, 2 wrong usage.\n";
 
 int main(int argc, char **argv)

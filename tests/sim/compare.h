@@ -13,9 +13,8 @@
  *     gone: names of the pods that the ReplicaSet controller gave up. None of those it kept may
  *     have to go before one of them. Creation times are not looked at: they are all of one second.
  *
- * Prints a line per difference and "N placements, N of them by preemption, N rankings,
- * N differ". Exit status 1 if any
- * differs, 2 if the file cannot be read.
+ * Prints a line per difference and "N placements, N of them by preemption, N rankings, N differ".
+ * Exit status 1 if any differs, 2 if the file cannot be read.
  */
 #ifndef KARP_SIM_COMPARE_H
 #define KARP_SIM_COMPARE_H

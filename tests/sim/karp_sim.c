@@ -46,7 +46,11 @@ static int usage(const char *why, const char *what)
             "usage: karp-sim run FILE... [--seed N] [--faults none|mild|harsh] [--trace] "
             "[-o table|json]\n"
             "       karp-sim campaign FILE... --seeds A-B [--faults none|mild|harsh] [-j N]\n"
-            "       both: [--turn-limit-ms N]\n",
+            "       both: [--turn-limit-ms N]\n"
+            "       karp-sim differential [--clusters N] [--seed S] [--pods N] [--placement P] "
+            "[--write DIR]\n"
+            "       karp-sim differential --show SEED [--pods N] [--placement P] [--dir DIR]\n"
+            "       karp-sim compare FILE\n",
             why, what);
     return 2;
 }
