@@ -9,7 +9,7 @@
  *    nor do Holds;
  *  - trouble that the agent has published or set as a condition: LaunchIneffective and
  *    RegistrationFailing (LaunchesFailing), ChurnGuard, DriftSuspect and DriftHalted
- * (DriftSuspect), PriceSuspect, ClockSkew;
+ *    (DriftSuspect), PriceSuspect, ClockSkew;
  *  - how old prices are.
  * Where Karpenter is in charge drift is what its conditions say; hashes are not compared.
  * PodDisruptionBudgets that may not be read hold every pod. Where nodes, pods, NodeClaims or

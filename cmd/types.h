@@ -6,7 +6,7 @@
  *    without hvm or an architecture that Kubernetes knows are left out.
  *  - Types that are described in full: [{"name", "requirements", "capacity", "allocatable",
  *    "offerings": [{"available", "price", "requirements", "reservationCapacity"}]}]. They bring
- * their zones and prices.
+ *    their zones and prices.
  *
  * The globs of --types ("m5.*,c5.large") narrow either. Messages name file and type.
  */

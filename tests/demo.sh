@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Plays the first three rows of the field report in virtual time.   usage: demo.sh BUILD
+# Plays three rows of the field report in virtual time.   usage: demo.sh BUILD
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 2
 rc=0

@@ -9,7 +9,7 @@
  *    controller are never compared, those objects are re-stamped.
  *  - A requirement is compared with the claim's label; where the claim has none, with what its
  *    instance type says (ours: a key that a pool adds later does not make nodes drift that meet
- * it). Labels that others put on the Node do not matter.
+ *    it). Labels that others put on the Node do not matter.
  *  - InstanceTypeNotFound needs a claim older than an hour, and a catalog.
  *  - AMIDrift: the image the claim runs is not among those of the class that go with its type.
  * A claim that was not launched does not drift, nor does one whose pool or class is gone or

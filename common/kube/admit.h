@@ -4,9 +4,9 @@
  * Real pods come with all of this in their spec. Templates (of DaemonSets, and of workloads whose
  * pods are only imagined) do not, so the same is applied to a copy:
  *  - requests without which no limit stands either are filled from the LimitRanges of the
- * namespace, by name: defaultRequest, or default, max, min of its Container items, as the API
- * server fills those in (what a limit means for a request is the decoder's); limits likewise from
- * default or max;
+ *    namespace, by name: defaultRequest, or default, max, min of its Container items, as the API
+ *    server fills those in (what a limit means for a request is the decoder's); limits likewise
+ *    from default or max;
  *  - a RuntimeClass adds its overhead, node selector and tolerations;
  *  - a PriorityClass, or the default one, gives the priority.
  * Whether a LimitRange would refuse the pod is a question of its own (admission_refuses).

@@ -6,9 +6,9 @@
  *  - Client certificates in files are read again after a 401.
  *  - An exec plugin runs when the first request needs it, again when its credential expires (a
  *    minute ahead) and once after a 401, unless its answer is younger than ten seconds. While it
- * runs requests wait; they all share its outcome. After a failure it rests for five seconds. It is
- * started directly, without a shell, with stderr inherited and stdin only if its mode allows and it
- * is a terminal; it has KUBE_EXEC_TIMEOUT_NS.
+ *    runs requests wait; they all share its outcome. After a failure it rests for five seconds. It
+ *    is started directly, without a shell, with stderr inherited and stdin only if its mode allows
+ *    and it is a terminal; it has KUBE_EXEC_TIMEOUT_NS.
  *
  * Reading files is blocking and small; a plugin is awaited by the loop. One auth per config; it
  * borrows loop and config.

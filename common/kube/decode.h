@@ -8,12 +8,12 @@
  * What is wrong with the input:
  *  - No metadata.name, or something that the API server would have refused in a kind of its own
  *    (pods, nodes, daemonsets): NULL and ERR_INVALID with path and reason. The caller sets the
- * object aside and goes on.
+ *    object aside and goes on.
  *  - In NodePool, NodeClaim and EC2NodeClass, which people write and other versions define: the
  *    object comes back with `problem` ("spec.limits.cpu: \"4x\" is not a quantity") and is not to
- * be used for new capacity; what could be read is there.
- *  - A field that is in no version we know: `unknown_field` with its path (the safe side: see
- *    design, "Unknown fields").
+ *    be used for new capacity; what could be read is there.
+ *  - A field that is in no version we know: `unknown_field` with its path; what the object asks
+ *    for is not fully known then, so that its pool neither launches nor loses nodes of our will.
  * Strings from the input are never trusted to be short; lists have the maxima below.
  */
 #ifndef KARP_KUBE_DECODE_H

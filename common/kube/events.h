@@ -7,7 +7,7 @@
  *  - A token bucket bounds what all sources write together: EVENTS_BURST at once, then
  *    EVENTS_PER_S. What does not fit is dropped and counted, never queued.
  *  - At most EVENTS_KEYS_MAX keys are remembered, of what was written; the one not heard of for
- * longest goes first.
+ *    longest goes first.
  *  - Nothing waits for an Event and nothing fails because of one. Messages are cut at
  *    EVENTS_MESSAGE_MAX bytes.
  *

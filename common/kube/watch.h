@@ -12,7 +12,7 @@
  * that had to start over). Between list_begin and list_end the old copy is still the best there is.
  *
  *  - Orderly end, or a break: WATCH again from the last resourceVersion seen (events and
- * bookmarks).
+ *    bookmarks).
  *  - 410, as answer or as ERROR event: LIST again.
  *  - Neither event nor bookmark for WATCH_STALL_NS: the connection is taken for dead and replaced.
  *  - Failures back off from 0.8 s to 30 s: a step that doubles, of which half is at random; never

@@ -18,12 +18,13 @@
  *    SQS ReceiveMessage waits as long as it is told to.
  *  - An instance is pending; `boot_ns` after the fleet was answered it is running, reads its user
  *    data, and if that is right `boot` is called. If not, it never joins: `why_not_joined` says
- * why.
+ *    why.
  *  - Terminated, it is shutting-down (`down` is called), after terminate_ns terminated, and listed
  *    as such for an hour.
  *  - Describes miss instances younger than hide_ns.
  *  - EventBridge's rules of EC2's documentation exist: every change of an instance's state puts a
- * message into the queue, a spot interruption two minutes before the end. Messages live 5 minutes.
+ *    message into the queue, a spot interruption two minutes before the end. Messages live 5
+ *    minutes.
  *
  * Spot is placed price-capacity-optimized as "the cheapest pool that has stock", on-demand lowest
  * price; ties by type, then zone: there is no chance in here at all, so a replay is exact.

@@ -3,7 +3,7 @@
  *  - node lifecycle controller: taints not-ready / unreachable follow the Ready condition; 40 s
  *    after a kubelet's last word all its conditions become Unknown;
  *  - taint eviction: pods that do not tolerate a NoExecute taint are deleted, those that tolerate
- * it for some seconds after them;
+ *    it for some seconds after them;
  *  - pod GC: 40 s after a Node is gone, the pods that were on it are deleted for good;
  *  - cloud controller manager: the Node of a silent kubelet is deleted once its instance exists no
  *    more.
