@@ -80,7 +80,7 @@ static const char *approval_pending(void *ctx, const struct snapshot_node *n)
         }
     }
     bool needed = asks & (empty ? DISRUPT_EMPTY : DISRUPT_UNDERUTILIZED | DISRUPT_DRIFTED);
-    return needed ? "needs a decision, and no request was filed yet" : NULL;
+    return needed ? "needs a decision, and nobody can take one with this version" : NULL;
 }
 
 /* ---- trouble --------------------------------------------------------------------------------- */

@@ -5,6 +5,7 @@
 #ifndef KARP_TESTS_CMDSERVER_H
 #define KARP_TESTS_CMDSERVER_H
 
+#include "cmdrun.h"
 #include "unit.h"
 
 #include "common/base/clock.h"
@@ -18,6 +19,10 @@
 
 #define CMDSERVER_LOG_MAX (64u << 10)
 #define CMDSERVER_REQUEST_MAX 8192u
+
+#define LIST(kind, version, items)                                                                 \
+    "{\"kind\": \"" kind "List\", \"apiVersion\": \"" version                                      \
+    "\", \"metadata\": {\"resourceVersion\": \"5\"}, \"items\": [" items "]}"
 
 struct server {
     /* The body of the answer to this request, which begins with its line. */
@@ -106,6 +111,39 @@ static inline void server_stop(struct server *s)
     close(s->fd);
 }
 
+/* ---- commands that write ----------------------------------------------------------------------
+ */
+
+struct ran {
+    struct cmdrun r;
+    int code;
+    char *log; /* what the server was asked, bodies too */
+};
+
+/* types: what the person at the terminal does; NULL = there is none. forbid: see struct server. */
+static inline void
+ran_typing(const struct cmd_info *info, const char *const *args, const char *types,
+           const char *(*answer)(const struct server *s, const char *request, int *ret_status),
+           const char *forbid, struct ran *ret)
+{
+    struct server *s = calloc(1, sizeof(*s));
+    char url[64];
+    s->answer = answer;
+    s->forbid = forbid;
+    s->bodies = true;
+    server_start(s, url);
+    cmdrun_typing(info, args, url, types, &ret->r, &ret->code);
+    server_stop(s);
+    ret->log = strdup(s->log);
+    free(s);
+}
+
+static inline void ran_done(struct ran *x)
+{
+    cmdrun_done(&x->r);
+    free(x->log);
+}
+
 /* Who may be in charge: another controller, one of ours, nobody; and what a command that writes
  * makes of it. */
 static const struct {
@@ -123,10 +161,10 @@ static inline void server_leases(char *ret, size_t n, const char *holder)
 {
     char now[TIMEFMT_TEXT];
     snprintf(ret, n,
-             "{\"kind\": \"LeaseList\", \"apiVersion\": \"coordination.k8s.io/v1\", \"metadata\": "
-             "{\"resourceVersion\": \"7\"}, \"items\": [{\"metadata\": {\"name\": "
-             "\"karpenter-leader-election\", \"namespace\": \"kube-system\"}, \"spec\": "
-             "{\"holderIdentity\": \"%s\", \"renewTime\": \"%s\", \"leaseDurationSeconds\": 15}}]}",
+             LIST("Lease", "coordination.k8s.io/v1",
+                  "{\"metadata\": {\"name\": \"karpenter-leader-election\", \"namespace\": "
+                  "\"kube-system\"}, \"spec\": {\"holderIdentity\": \"%s\", \"renewTime\": "
+                  "\"%s\", \"leaseDurationSeconds\": 15}}"),
              holder, timefmt_rfc3339_micro(clock_wall(&clock_real), now));
 }
 

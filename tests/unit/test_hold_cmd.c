@@ -3,9 +3,6 @@
 #include "cmdrun.h"
 #include "cmdserver.h"
 
-#define LIST(kind, version, items)                                                                 \
-    "{\"kind\": \"" kind "List\", \"apiVersion\": \"" version                                      \
-    "\", \"metadata\": {\"resourceVersion\": \"5\"}, \"items\": [" items "]}"
 #define POOL(name)                                                                                 \
     "{\"metadata\": {\"name\": \"" name "\", \"uid\": \"u-" name "\"}, \"spec\": {\"template\": "  \
     "{\"spec\": {\"nodeClassRef\": {\"group\": \"karpenter.k8s.aws\", \"kind\": "                  \
@@ -318,31 +315,10 @@ static const struct {
     {&cmd_resume_info, {NULL}, NULL, NULL, -1, 0, "", "", NULL},
 };
 
-struct ran {
-    struct cmdrun r;
-    int code;
-    char *log;
-};
-
 static void run(size_t i, const char *forbid, struct ran *ret)
 {
-    struct server *s = calloc(1, sizeof(*s));
-    char url[64];
     holds = rows[i].there;
-    s->answer = answer_to;
-    s->forbid = forbid;
-    s->bodies = true;
-    server_start(s, url);
-    cmdrun_typing(rows[i].info, rows[i].args, url, rows[i].types, &ret->r, &ret->code);
-    server_stop(s);
-    ret->log = strdup(s->log);
-    free(s);
-}
-
-static void ran_done(struct ran *x)
-{
-    cmdrun_done(&x->r);
-    free(x->log);
+    ran_typing(rows[i].info, rows[i].args, rows[i].types, answer_to, forbid, ret);
 }
 
 static bool wrote(const struct ran *x)

@@ -11,10 +11,6 @@
 #define ROLES "deploy/base/10-rbac.yaml"
 #define ROLES_MAX (64u << 10)
 
-#define LIST(kind, version, items)                                                                 \
-    "{\"kind\": \"" kind "List\", \"apiVersion\": \"" version                                      \
-    "\", \"metadata\": {\"resourceVersion\": \"5\"}, \"items\": [" items "]}"
-
 /* A cluster with a pod that waits, one pool and a node without room. The first path that fits; else
  * an empty list. */
 static const struct {
