@@ -460,9 +460,14 @@ const struct cmd_info cmd_pause_info = {
     cmd_pause,
     pause_groups};
 
-const struct cmd_info cmd_resume_info = {"resume",   "Takes back what pause did",
-                                         "[flags]",  "Deletes every Hold of the whole cluster.\n",
-                                         cmd_resume, back_groups};
+const struct cmd_info cmd_resume_info = {"resume",
+                                         "Takes back what pause did",
+                                         "[flags]",
+                                         "Deletes every Hold whose target is the whole cluster, "
+                                         "whoever has written it. Those of single\n"
+                                         "nodes and NodePools stay: see unhold and uncordon.\n",
+                                         cmd_resume,
+                                         back_groups};
 
 const struct cmd_info cmd_hold_info = {
     "hold",
