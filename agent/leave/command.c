@@ -217,6 +217,9 @@ const char *member_changed(const struct member *m)
     if (forbids(&n->m) || forbids(&nc->m)) {
         return "it must not be disrupted any more";
     }
+    if (!node_has_taint(rt, n, TAINT_DISRUPTED) || !condition_true(&nc->conditions, COMMAND_MARK)) {
+        return "its taint or mark was taken off";
+    }
     const char *held = hold_stops(rt, nc);
     if (held) {
         return held;
