@@ -677,7 +677,9 @@ static void on_period(void *arg)
     struct runtime *rt = all->rt;
     timer_set(&rt->timers, &all->period, clock_mono(rt->clock) + COMMAND_SWEEP_NS, on_period, all);
     if (store_synced(rt->store) && gate_open(rt->gate)) {
-        commands_recover(all);
+        if (rt->opt->mode == MODE_FULL) {
+            commands_recover(all);
+        }
         taint_sweep_all(all->sweep);
         commands_keep_limits(all);
     }

@@ -33,7 +33,7 @@
  * after a start, members that no command of this process stands behind are looked at: if their mark
  * names a command and as many replacements carry its ID as they should, the command goes on from
  * "wait"; else they are swept. Killed before the last replacement was created it is thus undone,
- * later it is finished.
+ * later it is finished. In mode provision none goes on: all are swept.
  *
  * Limits of a pool count what leaves and what replaces it once, the greater of both, while the
  * command lives (commands_overlap): a pool that is full can replace, and nobody else gets the room.
