@@ -41,14 +41,21 @@ unit() { # build folder
 }
 
 scenarios() { # build folder
-    local f out
+    local f log out files=()
+    out=$(mktemp -d)
     for f in tests/scenarios/*.yaml; do
-        [ -e "$f" ] || continue
         [[ $(basename "$f") =~ $pattern ]] || continue
         # Ten thousand pods take minutes with sanitizers.
         [ "$1" = build ] || [ "$(basename "$f")" != runaway.yaml ] || continue
-        if out=$("$1/karp-sim" run "$f" 2>&1); then ok; else fail "$f ($1)"; tail -n 25 <<<"$out"; fi
+        files+=("$f")
     done
+    printf '%s\0' "${files[@]+"${files[@]}"}" | xargs -0 -r -n 1 -P "$(nproc)" sh -c \
+        '"$0/karp-sim" run "$2" >"$1/$(basename "$2")" 2>&1 && : >"$1/$(basename "$2").passed"' "$1" "$out"
+    for f in "${files[@]+"${files[@]}"}"; do
+        log=$out/$(basename "$f")
+        if [ -e "$log.passed" ]; then ok; else fail "$f ($1)"; tail -n 25 "$log"; fi
+    done
+    rm -rf "$out"
     # The same seed gives the same bytes: twice, and in every build.
     same_bytes "$1" "$1" tests/scenarios/b01-scale-out-spot.yaml --seed 7
     same_bytes "$1" build tests/scenarios/mixed.yaml --seed 7 --faults harsh

@@ -9,12 +9,31 @@
 # usage: crash.sh BUILD [FILE...]     ends with N passed, N failed
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 2
-sim=$1/karp-sim
+build=$1
+sim=$build/karp-sim
 shift
 [ $# -gt 0 ] || set -- tests/scenarios/crash/*.yaml
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 passed=0 failed=0
+
+# Several files: one process each, as many at once as there are cores.
+if [ $# -gt 1 ]; then
+    printf '%s\0' "$@" | xargs -0 -n 1 -P "$(nproc)" sh -c \
+        'tests/sim/crash.sh "$0" "$2" >"$1/$(basename "$2")" 2>&1' "$build" "$work"
+    for file in "$@"; do
+        log=$work/$(basename "$file")
+        grep -vE '^[0-9]+ passed, [0-9]+ failed$' "$log"
+        if [[ $(tail -n 1 "$log") =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]]; then
+            passed=$((passed + BASH_REMATCH[1])) failed=$((failed + BASH_REMATCH[2]))
+        else
+            failed=$((failed + 1)); echo "FAILED  $file: no summary"
+        fi
+    done
+    echo "$passed passed, $failed failed"
+    [ "$failed" = 0 ]
+    exit
+fi
 
 # "CALL COUNT" of a scenario's calls, from lines "12.3s answered ec2:CreateFleet" and
 # "12.3s karp-agent-0 patch nodeclaims/status /name 200".
@@ -49,8 +68,6 @@ matrix() { # FILE
     done <"$work/calls"
 }
 
-for file in "$@"; do
-    matrix "$file"
-done
+matrix "$1"
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]
