@@ -208,6 +208,7 @@ static struct turn *turns_of(struct consolidator *c, const struct consolidate_re
                              uint32_t *ret_n)
 {
     struct turn *v = ARENA_NEW_N(&c->mem, struct turn, r->n_steps);
+    uint32_t *of_pool = ARENA_NEW_N(&c->mem, uint32_t, c->snap.n_pools);
     uint32_t n = 0;
     for (uint32_t i = 0; i < r->n_steps; i++) {
         const struct consolidate_step *s = &r->steps[i];
@@ -215,11 +216,7 @@ static struct turn *turns_of(struct consolidator *c, const struct consolidate_re
             say_unapproved(c, s);
         }
         if (may_start(c, s)) {
-            v[n] = (struct turn){s, 0};
-            for (uint32_t k = 0; k < n; k++) {
-                v[n].nth += str_eq(pool_of(v[k].step), pool_of(s));
-            }
-            n++;
+            v[n++] = (struct turn){s, of_pool[s->out[0].node->pool - c->snap.pools]++};
         }
     }
     if (n > 1) {

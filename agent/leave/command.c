@@ -217,6 +217,9 @@ const char *member_changed(const struct member *m)
     if (forbids(&n->m) || forbids(&nc->m)) {
         return "it must not be disrupted any more";
     }
+    if (!node_has_taint(rt, n, TAINT_DISRUPTED) || !condition_true(&nc->conditions, COMMAND_MARK)) {
+        return "its taint or mark was taken off";
+    }
     const char *held = hold_stops(rt, nc);
     if (held) {
         return held;
@@ -496,9 +499,30 @@ static void command_launch(struct command *c)
     }
 }
 
+static bool target_leaves(const struct command *c, const char *target)
+{
+    const struct store *s = c->all->rt->store;
+    const struct nodeclaim *nc = store_claim(s, target);
+    const struct node *n =
+        nc ? store_node_by_provider_id(s, nc->provider_id, NULL) : store_node(s, target);
+    return !n || store_leaving(s, n);
+}
+
+/* Its place is gone before anything was evicted for it. */
+static const char *places_left(const struct command *c)
+{
+    for (uint32_t i = 0; i < c->n_moves; i++) {
+        if (target_leaves(c, c->moves[i].target)) {
+            return "a node that its pods were to go to leaves";
+        }
+    }
+    return NULL;
+}
+
 void command_go(struct command *c)
 {
     const char *why = c->independent ? NULL : world_moved(c);
+    why = why ? why : places_left(c);
     if (why) {
         command_undo(c, why);
         command_close(c);
@@ -580,6 +604,15 @@ static void take_pods(struct command *c, const struct command_spec *spec)
     }
 }
 
+/* Until its pods are planned there (intents.h) nobody else may take a target for empty. */
+static void nominate(const struct command *c)
+{
+    struct runtime *rt = c->all->rt;
+    for (uint32_t i = 0; i < c->n_moves; i++) {
+        store_nominate(rt->store, c->moves[i].target, now_of(c) + intents_window_ns(rt));
+    }
+}
+
 void command_start(struct commands *all, const struct command_spec *spec)
 {
     struct command *c = command_new(all, spec->n_out, spec->n_in);
@@ -595,6 +628,7 @@ void command_start(struct commands *all, const struct command_spec *spec)
         c->orders[i] = spec->in[i];
     }
     take_pods(c, spec);
+    nominate(c);
     for (uint32_t i = 0; i < c->n; i++) {
         const struct snapshot_node *n = spec->out[i];
         if (!command_add(c, i, n->node->m.name, n->node->m.uid, n->claim,
@@ -674,7 +708,9 @@ static void on_period(void *arg)
     struct runtime *rt = all->rt;
     timer_set(&rt->timers, &all->period, clock_mono(rt->clock) + COMMAND_SWEEP_NS, on_period, all);
     if (store_synced(rt->store) && gate_open(rt->gate)) {
-        commands_recover(all);
+        if (rt->opt->mode == MODE_FULL) {
+            commands_recover(all);
+        }
         taint_sweep_all(all->sweep);
         commands_keep_limits(all);
     }

@@ -14,7 +14,9 @@
  *           {"command": ID, "of": how many, "claims": […]}. From here on the members' pods are
  *           planned on them (intents.h); before it nobody plans them (command_holds_pods)
  *   wait    until every replacement is Initialized
- *   look    members, pool, pods and Holds once more, right before the first eviction
+ *   look    members, pool, pods and Holds once more, right before the first eviction; before the
+ *           launch, or where there is none, also the nodes that pods are to go to. From the start
+ *           on those are nominated, so that nobody else takes them for empty
  *   delete  the NodeClaims; termination.h drains and ends them
  *
  * A command is all or nothing until its first deletion; after that it only goes forward. With
@@ -23,7 +25,8 @@
  * Undo, at every stage before the deletion: an objection, a write that fails (a conflict is the
  * world having moved), a replacement that cannot be created, goes away or comes to nothing
  * (liveness.h), COMMAND_WAIT_NS without progress while waiting, a person who marks node or claim
- * do-not-disrupt, or holds it (holds.h). Taint and mark are then taken off by taint_sweep.h.
+ * do-not-disrupt, or holds it (holds.h), or takes taint or mark off (another controller that was in
+ * charge for a while does, too). Taint and mark are then taken off by taint_sweep.h.
  * Replacements that are there already stay: pods may use them, else they are empty nodes. A member
  * that is deleted by somebody else meanwhile (a user, an interruption) is done with; the rest goes
  * on.
@@ -32,7 +35,7 @@
  * after a start, members that no command of this process stands behind are looked at: if their mark
  * names a command and as many replacements carry its ID as they should, the command goes on from
  * "wait"; else they are swept. Killed before the last replacement was created it is thus undone,
- * later it is finished.
+ * later it is finished. In mode provision none goes on: all are swept.
  *
  * Limits of a pool count what leaves and what replaces it once, the greater of both, while the
  * command lives (commands_overlap): a pool that is full can replace, and nobody else gets the room.

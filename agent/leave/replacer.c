@@ -137,13 +137,29 @@ static bool goes_before(const struct choice *a, const struct choice *b)
                                           : str_cmp(x->name, y->name) < 0;
 }
 
-static bool may_leave(struct replacer *r, const struct candidate_in *in,
+/* What the budgets of each pool leave; counted once, for thousands of nodes may ask. */
+struct rooms {
+    struct budget_room *v; /* parallel to the snapshot's pools */
+    bool *known;
+};
+
+static bool has_room(const struct candidate_in *in, struct rooms *rooms,
+                     const struct snapshot_pool *p)
+{
+    size_t i = (size_t)(p - in->snap->pools);
+    if (!rooms->known[i]) {
+        rooms->known[i] = true;
+        rooms->v[i] = candidate_room(in, p, in->snap->now_ns);
+    }
+    return rooms->v[i].disrupting < rooms->v[i].allowed;
+}
+
+static bool may_leave(struct replacer *r, const struct candidate_in *in, struct rooms *rooms,
                       const struct snapshot_node *n)
 {
     struct reason why = candidate_check(in, n);
     if (why.code == REASON_NONE) {
-        struct budget_room room = candidate_room(in, n->pool, in->snap->now_ns);
-        return room.disrupting < room.allowed;
+        return has_room(in, rooms, n->pool);
     }
     if (n->node && n->claim && why.code != REASON_Deleting) {
         const char *by = why.code == REASON_Held ? why.text : reason_name(why.code);
@@ -167,13 +183,15 @@ static struct choice choose(struct replacer *r)
                                               .in_command = in_command,
                                               .launches_failing = launches_failing,
                                               .held = held}};
+    struct rooms rooms = {ARENA_NEW_N(&r->mem, struct budget_room, r->snap.n_pools),
+                          ARENA_NEW_N(&r->mem, bool, r->snap.n_pools)};
     for (uint32_t i = 0; i < r->snap.n_nodes; i++) {
         const struct snapshot_node *n = &r->snap.nodes[i];
         struct choice c = {.node = n,
                            .want = n->claim ? want_of(r, n->claim) : WANT_NOTHING,
                            .moves = index.nodes[i].n_moving > 0};
         if (c.want != WANT_NOTHING && !spared_has(r->spared, n->claim) &&
-            (!best.node || goes_before(&c, &best)) && may_leave(r, &in, n)) {
+            (!best.node || goes_before(&c, &best)) && may_leave(r, &in, &rooms, n)) {
             best = c;
         }
     }

@@ -93,24 +93,38 @@ void guest_poison(struct sim_guest *g, const char *kind, const char *key, bool b
     }
 }
 
-struct sim_guest *guest_new(struct sim_run *r, int number, const char *const *flags,
-                            struct err *reterr)
+static int set_flags(struct sim_guest *g, const char *const *flags, struct err *reterr)
 {
     const char *argv[SCENARIO_FLAGS_MAX + 8];
     char region[64];
     int argc = 0;
-    struct sim_guest *g = NEW(struct sim_guest);
-    g->run = r;
-    snprintf(g->name, sizeof(g->name), "karp-agent-%d", number);
-    snprintf(region, sizeof(region), "--region=%.40s", r->scenario->region);
+    snprintf(region, sizeof(region), "--region=%.40s", g->run->scenario->region);
     argv[argc++] = "--cluster-name=sim";
     argv[argc++] = "--interruption-queue=sim";
     argv[argc++] = region;
-    argv[argc++] = number ? "--pod-name=karp-1" : "--pod-name=karp-0";
+    argv[argc++] = str_eq(g->name, "karp-agent-0") ? "--pod-name=karp-0" : "--pod-name=karp-1";
     for (; *flags; flags++) {
         argv[argc++] = *flags;
     }
-    if (options_parse(&g->opt, argc, argv, NULL, NULL, reterr) < 0) {
+    return options_parse(&g->opt, argc, argv, NULL, NULL, reterr);
+}
+
+int guest_flags(struct sim_guest *g, const char *const *flags, struct err *reterr)
+{
+    if (g->agent) {
+        return err_set(reterr, ERR_INVALID, "agent.flags: %s is up", g->name);
+    }
+    options_done(&g->opt);
+    return set_flags(g, flags, reterr);
+}
+
+struct sim_guest *guest_new(struct sim_run *r, int number, const char *const *flags,
+                            struct err *reterr)
+{
+    struct sim_guest *g = NEW(struct sim_guest);
+    g->run = r;
+    snprintf(g->name, sizeof(g->name), "karp-agent-%d", number);
+    if (set_flags(g, flags, reterr) < 0) {
         err_wrap(reterr, "spec.agent.flags");
         free(g);
         return NULL;

@@ -26,6 +26,8 @@ struct sim_guest *guest_new(struct sim_run *r, int number, const char *const *fl
 void guest_free(struct sim_guest *g);
 
 void guest_start(struct sim_guest *g); /* no-op if it is up */
+/* While it is down: the flags that it has from its next start on, instead of those it had. */
+int guest_flags(struct sim_guest *g, const char *const *flags, struct err *reterr);
 /* Dies now; up again after restart_ns, never if < 0. */
 void guest_crash(struct sim_guest *g, int64_t restart_ns);
 /* Stands still for so long, as a process that gets no processor: it takes no turn and hears no

@@ -329,10 +329,26 @@ static int check_poison(const json_t *o, const char *where, struct err *reterr)
     return check_named(o, where, keys, reterr) < 0 ? -1 : check_true(o, "bare", where, reterr);
 }
 
+static int check_flags(const json_t *flags, const json_t *start, const char *where,
+                       struct err *reterr)
+{
+    size_t i;
+    json_t *flag;
+    if (!start || !json_is_array(flags) || json_array_size(flags) > SCENARIO_FLAGS_MAX) {
+        return err_set(reterr, ERR_INVALID, "%s.flags: a list, and goes with start only", where);
+    }
+    json_array_foreach ((json_t *)(uintptr_t)flags, i, flag) {
+        if (!json_is_string(flag)) {
+            return err_set(reterr, ERR_INVALID, "%s.flags[%zu]: must be a string", where, i);
+        }
+    }
+    return 0;
+}
+
 static int check_agent(const json_t *arg, const char *where, struct err *reterr)
 {
-    static const char *const keys[] = {"crash",  "restartAfter", "stop", "start",
-                                       "freeze", "poison",       NULL};
+    static const char *const keys[] = {"crash",  "restartAfter", "stop",  "start",
+                                       "freeze", "poison",       "flags", NULL};
     static const char *const verbs[] = {"crash", "stop", "start", "freeze", "poison"};
     const json_t *crash = json_object_get(arg, "crash");
     char place[PLACE_MAX];
@@ -352,6 +368,10 @@ static int check_agent(const json_t *arg, const char *where, struct err *reterr)
     }
     if (json_object_get(arg, "restartAfter") && !crash) {
         return err_set(reterr, ERR_INVALID, "%s.restartAfter: goes with crash only", where);
+    }
+    const json_t *flags = json_object_get(arg, "flags");
+    if (flags && check_flags(flags, json_object_get(arg, "start"), where, reterr) < 0) {
+        return -1;
     }
     const json_t *poison = json_object_get(arg, "poison");
     snprintf(place, sizeof(place), "%.120s.poison", where);

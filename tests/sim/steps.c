@@ -400,6 +400,19 @@ static void poison(struct sim_run *r, const json_t *o)
     }
 }
 
+static int start_agent(struct sim_guest *g, const json_t *flags, struct err *reterr)
+{
+    const char *v[SCENARIO_FLAGS_MAX + 1] = {NULL};
+    for (size_t i = 0; i < json_array_size(flags); i++) {
+        v[i] = json_string_value(json_array_get(flags, i));
+    }
+    if (flags && guest_flags(g, v, reterr) < 0) {
+        return -1;
+    }
+    guest_start(g);
+    return 0;
+}
+
 static int do_agent(struct sim_run *r, const json_t *arg, struct err *reterr)
 {
     const json_t *crash = json_object_get(arg, "crash");
@@ -433,8 +446,9 @@ static int do_agent(struct sim_run *r, const json_t *arg, struct err *reterr)
         if (json_is_true(json_object_get(arg, "stop"))) {
             sim_note(r->world, "%s is stopped", guest_name(r->guests[i]));
             guest_crash(r->guests[i], -1);
-        } else if (json_is_true(json_object_get(arg, "start"))) {
-            guest_start(r->guests[i]);
+        } else if (json_is_true(json_object_get(arg, "start")) &&
+                   start_agent(r->guests[i], json_object_get(arg, "flags"), reterr) < 0) {
+            return -1;
         }
     }
     return 0;

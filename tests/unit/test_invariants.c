@@ -3,6 +3,7 @@
 #include "common/base/alloc.h"
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
+#include "tests/sim/guest.h"
 #include "tests/sim/invariants.h"
 #include "tests/sim/run.h"
 #include "unit.h"
@@ -557,5 +558,46 @@ START_TEST(a_turn_can_be_too_long)
 }
 END_TEST
 
+/* Nobody minds the answer. */
+static void answered(void *arg, const struct kube_resp *resp)
+{
+    (void)arg;
+    (void)resp;
+}
+
+/* In an agent's name, past its throttle: as often in one second as one agent may ask, and once more
+ * than that. */
+START_TEST(the_rate_can_be_too_high)
+{
+    for (int bad = 0; bad < 2; bad++) {
+        static const struct kube_req req = {.method = "GET", .path = "/api/v1/nodes/none"};
+        struct err e = ERR_INIT;
+        struct run_options o = {.seed = 1};
+        scenario = (struct scenario){.path = (char *)(uintptr_t) "t",
+                                     .name = "t",
+                                     .region = "us-west-2",
+                                     .replicas = 1,
+                                     .docs = json_array()};
+        struct sim_run *r = sim_run_new(&scenario, &o, &e);
+        ck_assert_msg(r != NULL, "%s", e.msg);
+        guest_crash(r->guests[0], -1); /* its own requests would count, too */
+        struct kube_port *port = sim_api_port(r->world->api, guest_name(r->guests[0]));
+        uint64_t most = guest_rate(r->guests[0]) + INVARIANT_LEASE_CALLS;
+        pass(r, NS_PER_MIN);
+        r->most_a_second = 0;
+        for (uint64_t i = 0; i < most + (uint64_t)bad; i++) {
+            port->request(port->ctx, &req, answered, NULL);
+        }
+        pass(r, NS_PER_MIN);
+        ck_assert_uint_eq(r->most_a_second, most + (uint64_t)bad);
+        const char *first = r->violations.n ? r->violations.v[0] : "nothing";
+        ck_assert_msg(bad ? str_starts(first, "Rate") : r->violations.n == 0, "%s: %s",
+                      bad ? "violated" : "kept", first);
+        port->close(port->ctx);
+        run_free(r);
+    }
+}
+END_TEST
+
 UNIT_MAIN("invariants", UNIT_CASES(each_can_fail, worlds), UNIT_CASES(the_view_can_differ, views),
-          UNIT_TEST(a_turn_can_be_too_long))
+          UNIT_TEST(a_turn_can_be_too_long), UNIT_TEST(the_rate_can_be_too_high))
