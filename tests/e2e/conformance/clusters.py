@@ -36,15 +36,20 @@ def must(answer, *codes):
     return body
 
 
-def until(what, seconds, poll):
+def wait(seconds, poll):
     end = time.monotonic() + seconds
     while True:
         seen = poll()
-        if seen is not None:
+        if seen is not None or time.monotonic() > end:
             return seen
-        if time.monotonic() > end:
-            sys.exit("%s: not within %d s" % (what, seconds))
         time.sleep(0.01)
+
+
+def until(what, seconds, poll):
+    seen = wait(seconds, poll)
+    if seen is None:
+        sys.exit("%s: not within %d s" % (what, seconds))
+    return seen
 
 
 def stamp(at):
@@ -195,11 +200,14 @@ class Cluster:
         asked = must(self.kube.call("POST", PODS, self.pod(100 + i, "default-scheduler")))
         name = asked["metadata"]["name"]
         pod, condition = until("scheduling of " + name, 10, lambda: self.scheduled(name))
-        chosen = pod["spec"].get("nodeName", "")
+        chosen, bound = pod["spec"].get("nodeName", ""), True
         record = {"what": "place", "name": name, "nodes": self.nodes, "pods": self.pods, "services": self.services, "classes": self.classes, "budgets": budgets, "pod": asked}
         if not chosen and pod["status"].get("nominatedNodeName"):
-            pod = until("room for " + name, 30, lambda: self.bound(name))
-            chosen = pod["spec"]["nodeName"]
+            # Now and then kube-scheduler forgets for minutes who waits for the room that it made. What
+            # it chose is known all the same.
+            chosen, bound = pod["status"]["nominatedNodeName"], wait(10, lambda: self.bound(name))
+            if bound:
+                pod, chosen = bound, bound["spec"]["nodeName"]
         # Room may have been made before we looked.
         victims = self.gone()
         if victims:
@@ -208,7 +216,7 @@ class Cluster:
         else:
             record.update(chosen=chosen, message=condition.get("message", ""))
         print(json.dumps(record))
-        if chosen:
+        if chosen and bound:
             self.pods.append(self.settle(100 + i, pod))
             time.sleep(0.05)
         else:
