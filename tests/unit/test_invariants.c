@@ -12,16 +12,26 @@
 
 static struct scenario scenario;
 
-/* A run without agents, with a pool of limits cpu 10 and a budget of 1. */
-static struct sim_run *run_new(void)
+/* A run with so many agents, which waits until its one step; NULL: it has none. */
+static struct sim_run *run_with(int replicas, struct scenario_step *wait, int64_t turn_limit_ns)
 {
     struct err e = ERR_INIT;
-    struct run_options o = {.seed = 1};
-    scenario = (struct scenario){
-        .path = (char *)(uintptr_t) "t", .name = "t", .region = "us-west-2", .docs = json_array()};
+    struct run_options o = {.seed = 1, .turn_limit_ns = turn_limit_ns};
+    scenario = (struct scenario){.path = (char *)(uintptr_t) "t",
+                                 .name = "t",
+                                 .region = "us-west-2",
+                                 .replicas = replicas,
+                                 .steps = wait,
+                                 .n_steps = wait ? 1 : 0,
+                                 .docs = json_array()};
     struct sim_run *r = sim_run_new(&scenario, &o, &e);
     ck_assert_msg(r != NULL, "%s", e.msg);
     return r;
+}
+
+static struct sim_run *run_new(void)
+{
+    return run_with(0, NULL, 0);
 }
 
 static void run_free(struct sim_run *r)
@@ -502,14 +512,7 @@ static const struct {
 START_TEST(the_view_can_differ)
 {
     struct err e = ERR_INIT;
-    struct run_options o = {.seed = 1};
-    scenario = (struct scenario){.path = (char *)(uintptr_t) "t",
-                                 .name = "t",
-                                 .region = "us-west-2",
-                                 .replicas = 1,
-                                 .docs = json_array()};
-    struct sim_run *r = sim_run_new(&scenario, &o, &e);
-    ck_assert_msg(r != NULL, "%s", e.msg);
+    struct sim_run *r = run_with(1, NULL, 0);
     ck_assert_int_eq(sim_run_play(r, &e), 0);
     put_node(r, "n-a", "");
     pass(r, 2 * INVARIANT_SETTLED_NS);
@@ -539,16 +542,7 @@ START_TEST(a_turn_can_be_too_long)
         struct err e = ERR_INIT;
         AUTO_JSON json_t *none = json_array();
         struct scenario_step wait = {.at_ns = NS_PER_MIN, .verb = STEP_EXPECT, .arg = none};
-        struct run_options o = {.seed = 1, .turn_limit_ns = bad ? 1 : NS_PER_H};
-        scenario = (struct scenario){.path = (char *)(uintptr_t) "t",
-                                     .name = "t",
-                                     .region = "us-west-2",
-                                     .replicas = 1,
-                                     .steps = &wait,
-                                     .n_steps = 1,
-                                     .docs = json_array()};
-        struct sim_run *r = sim_run_new(&scenario, &o, &e);
-        ck_assert_msg(r != NULL, "%s", e.msg);
+        struct sim_run *r = run_with(1, &wait, bad ? 1 : NS_PER_H);
         ck_assert_int_eq(sim_run_play(r, &e), 0);
         ck_assert_uint_eq(r->violations.n, (size_t)bad);
         ck_assert(!bad || str_starts(r->violations.v[0], "Turn"));
@@ -571,15 +565,7 @@ START_TEST(the_rate_can_be_too_high)
 {
     for (int bad = 0; bad < 2; bad++) {
         static const struct kube_req req = {.method = "GET", .path = "/api/v1/nodes/none"};
-        struct err e = ERR_INIT;
-        struct run_options o = {.seed = 1};
-        scenario = (struct scenario){.path = (char *)(uintptr_t) "t",
-                                     .name = "t",
-                                     .region = "us-west-2",
-                                     .replicas = 1,
-                                     .docs = json_array()};
-        struct sim_run *r = sim_run_new(&scenario, &o, &e);
-        ck_assert_msg(r != NULL, "%s", e.msg);
+        struct sim_run *r = run_with(1, NULL, 0);
         guest_crash(r->guests[0], -1); /* its own requests would count, too */
         struct kube_port *port = sim_api_port(r->world->api, guest_name(r->guests[0]));
         uint64_t most = guest_rate(r->guests[0]) + INVARIANT_LEASE_CALLS;
