@@ -91,7 +91,9 @@ void market_done(struct cloud *c)
 
 static void put_i64(struct buf *b, int64_t n)
 {
-    buf_printf(b, "%lld ", (long long)n);
+    char text[STR_I64_TEXT];
+    buf_puts(b, str_from_i64(n, text));
+    buf_putc(b, ' ');
 }
 
 static void put_ec2_class(struct buf *b, const struct symtab *t, const struct ec2_class *ec)
