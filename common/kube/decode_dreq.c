@@ -125,6 +125,10 @@ static void read_plan(struct dreq *r, const json_t *spec)
     r->pod_count = jsonx_int(spec, "podCount", 0);
     r->saving_pusd_h =
         price(r, spec, "savingsPerHour", true, "spec.savingsPerHour is no amount of dollars");
+    if (r->saving_pusd_h == PRICE_UNKNOWN) {
+        r->saving_pusd_h = 0;
+        problem(r, "spec.savingsPerHour is not said");
+    }
     r->plan = decode_str(&r->mem, spec, "planDigest");
     r->supersedes = decode_str(&r->mem, spec, "supersedes");
     if (!timefmt_parse_rfc3339(jsonx_str_or(spec, "expiresAt", ""), &r->expires_ns)) {

@@ -40,18 +40,20 @@ static const struct {
     {ALONE(SPEC, "phase: Sleeping"),
      "Underutilized Pending - | 400 100 300 | status.phase is not known"},
     {ALONE("reason: Expired, candidates: [" OUT "], expiresAt: '2026-01-06T09:00:00Z'", ""),
-     " Pending - | 400 0 -0 | spec.reason is none of Underutilized, Drifted and Empty"},
+     " Pending - | 400 0 0 | spec.reason is none of Underutilized, Drifted and Empty"},
     {ALONE("reason: Empty, candidates: [], expiresAt: '2026-01-06T09:00:00Z'", ""),
-     "Empty Pending - | 0 0 -0 | spec.candidates: none, or too many"},
+     "Empty Pending - | 0 0 0 | spec.candidates: none, or too many"},
     {ALONE("reason: Empty, candidates: [{nodeClaim: a}], expiresAt: '2026-01-06T09:00:00Z'", ""),
-     "Empty Pending - | 0 0 -0 | spec.candidates: nodeClaim and uid must be said"},
+     "Empty Pending - | 0 0 0 | spec.candidates: nodeClaim and uid must be said"},
     {ALONE("reason: Empty, candidates: [{nodeClaim: a, uid: b, pricePerHour: 0.4}], expiresAt: "
            "'2026-01-06T09:00:00Z'",
            ""),
-     "Empty Pending - | 0 0 -0 | spec.candidates: a pricePerHour is no amount of dollars"},
-    {ALONE("reason: Empty, candidates: [" OUT "]", ""),
-     "Empty Pending - | 400 0 -0 | spec.expiresAt is not a time"},
-    {"{metadata: {name: dr-1}}", " Pending - | 0 0 -0 | spec.reason is none of Underutilized, "
+     "Empty Pending - | 0 0 0 | spec.candidates: a pricePerHour is no amount of dollars"},
+    {ALONE("reason: Empty, candidates: [" OUT "], savingsPerHour: '0'", ""),
+     "Empty Pending - | 400 0 0 | spec.expiresAt is not a time"},
+    {ALONE("reason: Empty, candidates: [" OUT "], expiresAt: '2026-01-06T09:00:00Z'", ""),
+     "Empty Pending - | 400 0 0 | spec.savingsPerHour is not said"},
+    {"{metadata: {name: dr-1}}", " Pending - | 0 0 0 | spec.reason is none of Underutilized, "
                                  "Drifted and Empty"},
 };
 
@@ -70,14 +72,10 @@ START_TEST(read)
     AUTO_JSON json_t *o = parse(rows[_i].object);
     struct dreq *r = decode_dreq(decoder, o, &err);
     ck_assert_msg(r != NULL, "%s", err.msg);
-    buf_printf(&b, "%s %s %s%s%s | %ld %ld ", approval_reason_name(r->reason),
+    buf_printf(&b, "%s %s %s%s%s | %ld %ld %ld", approval_reason_name(r->reason),
                dreq_phase_name(r->phase), said[r->decision], *r->decided_by ? " " : "",
-               r->decided_by, milli(dreq_price_out(r)), milli(dreq_price_in(r)));
-    if (r->saving_pusd_h == PRICE_UNKNOWN) {
-        buf_puts(&b, "-0");
-    } else {
-        buf_printf(&b, "%ld", milli(r->saving_pusd_h));
-    }
+               r->decided_by, milli(dreq_price_out(r)), milli(dreq_price_in(r)),
+               milli(r->saving_pusd_h));
     buf_printf(&b, "%s%s", r->problem ? " | " : "", r->problem ? r->problem : "");
     ck_assert_str_eq(b.p, rows[_i].want);
     decode_dreq_free(r);
