@@ -10,6 +10,7 @@
 #include "agent/claim/reghealth.h"
 #include "agent/claim/tagging.h"
 #include "agent/cloud/cloud.h"
+#include "agent/consent/consent.h"
 #include "agent/disrupt/consolidator.h"
 #include "agent/disrupt/drifted.h"
 #include "agent/disrupt/driftguard.h"
@@ -70,6 +71,7 @@
     X(interruption)                                                                                \
     X(instancestatus)                                                                              \
     X(holds)                                                                                       \
+    X(consent)                                                                                     \
     X(commands)                                                                                    \
     X(emptiness)                                                                                   \
     X(expiration)                                                                                  \

@@ -16,6 +16,7 @@
 struct aws_client;
 struct cloud;
 struct commands;
+struct consent;
 struct creator;
 struct decoder;
 struct driftguard;
@@ -59,6 +60,7 @@ struct runtime {
     struct launcher *launcher; /* for launcher_settled */
     struct creator *creator;   /* creates every NodeClaim */
     struct commands *commands; /* removes nodes by our own decision */
+    struct consent *consent;   /* disruptions that wait for a person */
     struct history *history;   /* why nodes left */
     char identity[128];        /* karp-agent-<pod>-<rand> */
     const char *cluster_uid;   /* UID of namespace kube-system, NULL until known */
