@@ -101,10 +101,7 @@ static const struct sim_schema replacement_fields[] = {TEXT_OF("nodePool", SIM_R
 static const struct sim_schema replacement = {
     .key = "", .type = SIM_OBJECT, .props = replacement_fields};
 
-static const struct sim_schema warning_fields[] = {TEXT_OF("code", SIM_REQUIRED, 1, 64),
-                                                   TEXT_UP_TO("object", 512),
-                                                   TEXT_UP_TO("message", 1024), END};
-static const struct sim_schema warning = {.key = "", .type = SIM_OBJECT, .props = warning_fields};
+static const struct sim_schema warning = TEXT_UP_TO("", 1024);
 
 static const char *const decisions[] = {"Approved", "Denied", NULL};
 static const struct sim_schema spec_fields[] = {
@@ -112,10 +109,10 @@ static const struct sim_schema spec_fields[] = {
     LIST("nodePools", SIM_REQUIRED, 1, 50, name),
     COUNT("nodesOut", 0, 1),
     COUNT("nodesIn", 0, 0),
-    LIST("candidates", SIM_REQUIRED, 1, 100, candidate),
-    LIST("replacements", 0, 0, 100, replacement),
+    LIST("candidates", SIM_REQUIRED, 1, 200, candidate),
+    LIST("replacements", 0, 0, 200, replacement),
     COUNT("podCount", SIM_REQUIRED, 0),
-    LIST("warnings", 0, 0, 50, warning),
+    LIST("warnings", 0, 0, 500, warning),
     MONEY("savingsPerHour", is_difference, "^-?[0-9]+(\\.[0-9]+)?$"),
     {.key = "planDigest",
      .type = SIM_STRING,
@@ -215,9 +212,10 @@ static const struct sim_schema status_fields[] = {
     {.key = "observedGeneration", .type = SIM_INTEGER},
     TIME("decidedAt", 0),
     TIME("startedAt", 0),
-    TIME("finishedAt", 0),
+    TIME("endedAt", 0),
     TEXT_UP_TO("supersededBy", 253),
-    TEXT_UP_TO("message", 1024),
+    TEXT_UP_TO("grant", 253),
+    TEXT_UP_TO("approvedBy", 256),
     LIST("conditions", 0, 0, 20, condition),
     END};
 
