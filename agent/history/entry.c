@@ -5,7 +5,7 @@
 #include "agent/cloud/cloud.h"
 #include "agent/leave/command.h"
 #include "agent/store/store.h"
-#include "common/aws/price.h"
+#include "common/base/price.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
 #include "common/core/catalog.h"
