@@ -102,15 +102,20 @@ const char *request_closed(const struct world *w, struct arena *a, const struct 
         return arena_printf(a, "plan changed since it was filed, superseded by %s",
                             r->superseded_by);
     }
-    if (r->phase > DREQ_APPROVED) {
-        return arena_printf(a, "it is %s%s%s", dreq_phase_name(r->phase), decision ? ", " : "",
-                            decision ? decision : "");
+    if (r->phase > DREQ_APPROVED && r->phase != DREQ_DENIED) {
+        const char *by = *r->grant  ? arena_printf(a, ", covered by grant %s", r->grant)
+                         : decision ? arena_printf(a, ", %s", decision)
+                                    : "";
+        return arena_printf(a, "it is %s%s", dreq_phase_name(r->phase), by);
     }
     if (decision) {
         return arena_printf(a, "already %s", decision);
     }
     if (r->m.deleted_ns) {
         return "it is being deleted";
+    }
+    if (r->phase == DREQ_DENIED) {
+        return "it is Denied";
     }
     if (dreq_expired(r, now_ns)) {
         return arena_printf(a, "it expired%s", ago(a, r->expires_ns, now_ns));
@@ -162,26 +167,30 @@ static bool to_spot(const struct dreq *r)
     return on_demand && spot;
 }
 
+/* Without its namespace. */
+static const char *pod_name(const char *warning, const char *prefix)
+{
+    const char *pod = warning + strlen(prefix), *slash = strchr(pod, '/');
+    return slash ? slash + 1 : pod;
+}
+
 const char *request_risk(struct arena *a, const struct dreq *r)
 {
-    const char *text = to_spot(r) ? "od to spot" : "";
-    const char *first = NULL;
+    const char *first = NULL, *spot = to_spot(r) ? "od to spot" : "";
     uint32_t singles = 0, naked = 0;
     for (uint32_t i = 0; i < r->n_warnings; i++) {
         bool single = str_starts(r->warnings[i], DREQ_SINGLE);
-        first = single && !first ? r->warnings[i] : first;
+        first = single && !first ? pod_name(r->warnings[i], DREQ_SINGLE) : first;
         singles += single;
         naked += str_starts(r->warnings[i], DREQ_NAKED);
     }
-    if (singles == 1) {
-        text = arena_printf(a, "%s%s%s", text, *text ? ", " : "", first);
-    } else if (singles > 1) {
-        text = arena_printf(a, "%s%s%u single replicas", text, *text ? ", " : "", singles);
-    }
-    if (naked > 0) {
-        text = arena_printf(a, "%s%s%u without controller", text, *text ? ", " : "", naked);
-    }
-    return *text ? text : "-";
+    const char *single = singles == 0           ? ""
+                         : singles + naked == 1 ? arena_printf(a, "single replica: %s", first)
+                                                : screen_count(a, singles, "single replica");
+    const char *bare = naked ? screen_count(a, naked, "naked pod") : "";
+    const char *text = arena_printf(a, "%s%s%s%s%s", spot, *spot && *single ? ", " : "", single,
+                                    (*spot || *single) && *bare ? ", " : "", bare);
+    return r->problem ? "unreadable" : *text ? text : "-";
 }
 
 /* ---- grants ---------------------------------------------------------------------------------- */
@@ -224,7 +233,7 @@ const char *grant_pools(struct arena *a, const struct dgrant *g)
 const char *grant_state(struct arena *a, const struct dgrant *g, int64_t now_ns)
 {
     if (g->problem) {
-        return arena_printf(a, "unreadable: %s", g->problem);
+        return "unreadable";
     }
     if (!dgrant_in_force(g, now_ns)) {
         return "over";

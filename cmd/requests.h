@@ -33,7 +33,7 @@ const char *request_closed(const struct world *w, struct arena *a, const struct 
  * now. NULL if nothing is known against it. */
 const char *request_stale(const struct world *w, struct arena *a, const struct dreq *r);
 
-/* "od to spot, single replica: shop/reports-0", "-" */
+/* "od to spot, single replica: reports-0", "2 single replicas, 1 naked pod", "unreadable", "-" */
 const char *request_risk(struct arena *a, const struct dreq *r);
 /* "Approved by ci on behalf of alice (as it claims)", NULL without a decision. */
 const char *request_decision(struct arena *a, const struct dreq *r, int64_t now_ns);
@@ -43,7 +43,7 @@ json_t *request_reasons_json(unsigned reasons);
 /* "Underutilized,Drifted" of bits of disruption_reason; "default,gpu", "every pool". */
 const char *grant_reasons(struct arena *a, const struct dgrant *g);
 const char *grant_pools(struct arena *a, const struct dgrant *g);
-/* "open", "closed until 22:00", "over", "unreadable: …" */
+/* "open", "closed until 22:00", "over", "unreadable" */
 const char *grant_state(struct arena *a, const struct dgrant *g, int64_t now_ns);
 /* One that is open and names the pool for these reasons, all of them; NULL if there is none. */
 const struct dgrant *grants_cover(const struct world *w, const char *pool, unsigned reasons);

@@ -8,8 +8,8 @@
  *
  * Beside the model's kinds it keeps what little commands want of others: Leases named
  * karpenter-leader-election, the agent's facts and history (ConfigMaps karp-offerings,
- * karp-history), DisruptionRequests, DisruptionGrants and Holds, Events about pods, nodes, NodeClaims
- * and NodePools, and which image the controllers run.
+ * karp-history), DisruptionRequests, DisruptionGrants and Holds, Events about pods, nodes,
+ * NodeClaims and NodePools, and which image the controllers run.
  *
  * With `keep` every object of a known kind is kept there as it came (objects.h), so that a command
  * can change objects and have the world made anew from them.
