@@ -18,6 +18,7 @@ struct cloud;
 struct commands;
 struct creator;
 struct decoder;
+struct churnguard;
 struct driftguard;
 struct events;
 struct gate;
@@ -52,6 +53,7 @@ struct runtime {
     struct store *store;
     struct intents *intents;         /* which pods are planned where */
     struct ineffective *ineffective; /* launches that help nobody */
+    struct churnguard *churnguard;   /* pods that are moved to and fro */
     struct driftguard *driftguard;   /* drift that waits */
     struct reghealth *reghealth;     /* do a pool's nodes join? */
     struct events *events;
