@@ -11,6 +11,7 @@
 #include "agent/claim/tagging.h"
 #include "agent/cloud/cloud.h"
 #include "agent/consent/consent.h"
+#include "agent/disrupt/churnguard.h"
 #include "agent/disrupt/consolidator.h"
 #include "agent/disrupt/drifted.h"
 #include "agent/disrupt/driftguard.h"
@@ -151,6 +152,7 @@ struct agent *agent_new(const struct agent_options *o, const struct agent_ports 
     rt->store = store_new(rt);
     rt->intents = intents_new(rt);
     rt->ineffective = ineffective_new(rt);
+    rt->churnguard = churnguard_new(rt);
     rt->driftguard = driftguard_new(rt);
     rt->reghealth = reghealth_new(rt);
     identity(rt);
@@ -212,6 +214,7 @@ void agent_free(struct agent *a)
     events_free(rt->events);
     reghealth_free(rt->reghealth);
     driftguard_free(rt->driftguard);
+    churnguard_free(rt->churnguard);
     ineffective_free(rt->ineffective);
     intents_free(rt->intents);
     store_free(rt->store);

@@ -19,6 +19,7 @@ struct commands;
 struct consent;
 struct creator;
 struct decoder;
+struct churnguard;
 struct driftguard;
 struct events;
 struct gate;
@@ -53,6 +54,7 @@ struct runtime {
     struct store *store;
     struct intents *intents;         /* which pods are planned where */
     struct ineffective *ineffective; /* launches that help nobody */
+    struct churnguard *churnguard;   /* pods that are moved to and fro */
     struct driftguard *driftguard;   /* drift that waits */
     struct reghealth *reghealth;     /* do a pool's nodes join? */
     struct events *events;

@@ -108,7 +108,7 @@ static const char *held(void *ctx, const struct snapshot_node *n)
 
 static int64_t churn_until(void *ctx UNUSED, const struct snapshot_node *n)
 {
-    return pool_has(n->pool, "ChurnGuard") ? NS_NEVER : 0;
+    return n->pool ? candidate_churn_until(n->pool->np) : 0;
 }
 
 static bool price_suspect(void *ctx, const struct snapshot_pool *p UNUSED)
