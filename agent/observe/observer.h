@@ -21,6 +21,9 @@
  * not. What happened while no agent ran is not seen otherwise, nor saved. A launch that others
  * order before we have decided shows as theirs alone: provisioner.h decides early for that.
  *
+ * Pools and classes are ready when whoever is in charge says so: where nobody is, nothing would be
+ * launched.
+ *
  * Entries have, as far as is known: uid, nodeClaim, node, nodePool, instanceType (of a planned node
  * the first), types (how many it may be), zone, capacityType, pods, reason, pricePerHour,
  * replacementPricePerHour (a node's share of what replaces it and others).

@@ -635,17 +635,18 @@ static void check_taints(struct sim_watchdog *w)
     }
 }
 
-/* Its agents may launch: nothing that stands in their flags keeps them from it. */
+/* Its agents may launch: one that is up does more than observe. */
 static bool may_launch(const struct sim_watchdog *w)
 {
     static const char *const any[] = {NULL};
     double standby = 0;
-    bool acts = false;
+    bool idle = w->run->n_guests > 0;
     for (int i = 0; i < w->run->n_guests; i++) {
-        standby += guest_metric(w->run->guests[i], "karp_standby", any);
-        acts = acts || (guest_up(w->run->guests[i]) && !guest_observes(w->run->guests[i]));
+        struct sim_guest *g = w->run->guests[i];
+        standby += guest_metric(g, "karp_standby", any);
+        idle = idle && (guest_observes(g) || !guest_up(g));
     }
-    return acts && standby == 0 && !sim_sched_stopped(w->run->world->sched);
+    return !idle && standby == 0 && !sim_sched_stopped(w->run->world->sched);
 }
 
 /* What a new node would do is asked only for pods that have waited long. */
