@@ -28,6 +28,7 @@
 #include "agent/leave/repair.h"
 #include "agent/leave/replacer.h"
 #include "agent/leave/termination.h"
+#include "agent/observe/observer.h"
 #include "agent/plan/creator.h"
 #include "agent/plan/ineffective.h"
 #include "agent/plan/nodepools.h"
@@ -59,6 +60,7 @@
     X(standby)                                                                                     \
     X(lease)                                                                                       \
     X(history)                                                                                     \
+    X(observer)                                                                                    \
     X(launcher)                                                                                    \
     X(gc)                                                                                          \
     X(lifecycle)                                                                                   \
@@ -195,6 +197,7 @@ static void controllers_free(struct agent *a)
     lifecycle_free(a->lifecycle);
     gc_free(a->gc);
     launcher_free(a->launcher);
+    observer_free(a->observer);
     history_free(a->history);
     lease_free(a->lease);
     standby_free(a->standby);

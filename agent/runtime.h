@@ -27,6 +27,7 @@ struct history;
 struct ineffective;
 struct intents;
 struct launcher;
+struct observer;
 struct marker;
 struct metrics;
 struct reghealth;
@@ -64,6 +65,7 @@ struct runtime {
     struct commands *commands; /* removes nodes by our own decision */
     struct consent *consent;   /* disruptions that wait for a person */
     struct history *history;   /* why nodes left */
+    struct observer *observer; /* mode observe: what would have been done; else NULL */
     char identity[128];        /* karp-agent-<pod>-<rand> */
     const char *cluster_uid;   /* UID of namespace kube-system, NULL until known */
     bool ended;
