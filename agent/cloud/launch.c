@@ -524,7 +524,7 @@ void cloud_describe_launch(struct cloud *c, const struct nodeclaim *nc, const st
     } else if (fact >= 0) {
         struct ec2_class ec;
         ec2_class_default(&ec);
-        ret->capacity = ec2_capacity(&ec2_facts[fact], &ec, 0);
+        ret->capacity = ec2_capacity(&ec2_facts[fact], &ec);
         ret->allocatable = ec2_allocatable(c->rt->syms, &ec2_facts[fact], &ec, &ret->capacity);
     }
 }
