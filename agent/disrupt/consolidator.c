@@ -8,6 +8,7 @@
 #include "agent/leave/command.h"
 #include "agent/leave/holds.h"
 #include "agent/leave/spared.h"
+#include "agent/observe/observer.h"
 #include "agent/plan/creator.h"
 #include "agent/plan/picture.h"
 #include "agent/store/store.h"
@@ -108,7 +109,7 @@ static const char *held(void *ctx, const struct snapshot_node *n)
 
 static int64_t churn_until(void *ctx UNUSED, const struct snapshot_node *n)
 {
-    return pool_has(n->pool, "ChurnGuard") ? NS_NEVER : 0;
+    return n->pool ? candidate_churn_until(n->pool->np) : 0;
 }
 
 static bool price_suspect(void *ctx, const struct snapshot_pool *p UNUSED)
@@ -171,9 +172,21 @@ static void say_unapproved(struct consolidator *c, const struct consolidate_step
     }
 }
 
+/* An observer's steps never end: an open budget holds none of them up. */
+static bool is_held(const struct consolidator *c, const struct consolidate_step *s)
+{
+    for (uint32_t i = 0; i < s->n_held_by; i++) {
+        const struct reason *r = &s->held_by[i];
+        if (!c->rt->observer || r->code != REASON_Budget || r->limit == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool may_start(const struct consolidator *c, const struct consolidate_step *s)
 {
-    return is_ours(c, s) && s->n_held_by == 0 && !consent_needed(c->rt, s) && !in_peace(c, s);
+    return is_ours(c, s) && !is_held(c, s) && !consent_needed(c->rt, s) && !in_peace(c, s);
 }
 
 static const char *pool_of(const struct consolidate_step *s)
@@ -297,8 +310,26 @@ static void say_begins(struct consolidator *c, const struct consolidate_step *s,
              log_n(s->n_moves), "savingsPerHour", usd, "plan", s->digest);
 }
 
+typedef void (*observer_fn)(struct observer *, const struct observer_step *);
+
+static void tell_observer(struct consolidator *c, const struct consolidate_step *s, observer_fn fn)
+{
+    const struct nodeclaim **out = ARENA_NEW_N(&c->mem, const struct nodeclaim *, s->n_out);
+    for (uint32_t i = 0; i < s->n_out; i++) {
+        out[i] = s->out[i].node->claim;
+    }
+    const struct observer_step step = {.reason = s->reason == DISRUPT_DRIFTED ? "Drifted"
+                                                                              : "Underutilized",
+                                       .out = out,
+                                       .n_out = s->n_out,
+                                       .n_in = s->n_in,
+                                       .price_in_pusd_h = s->price_in_pusd_h};
+    fn(c->rt->observer, &step);
+}
+
 static void would_start(struct consolidator *c, const struct consolidate_step *s)
 {
+    tell_observer(c, s, observer_removes);
     if (!map_has(c->said, s->digest)) {
         map_put(c->said, s->digest, c, NULL);
         say_begins(c, s, "would disrupt node(s)");
@@ -370,7 +401,7 @@ static void options_of(struct consolidator *c, struct consolidate_options *ret)
 static void open_decision(struct consolidator *c, enum stage stage)
 {
     /* Brakes do not shape the plan: they bound how much of it begins. */
-    const struct picture_in in = {.launches_left = -1};
+    struct picture_in in = {.launches_left = -1};
     const struct candidate_facts facts = {.ctx = c,
                                           .nominated = nominated,
                                           .in_command = in_command,
@@ -387,6 +418,7 @@ static void open_decision(struct consolidator *c, enum stage stage)
     c->begun_ns = now_of(c);
     arena_init(&c->mem, 64 << 10, CONSOLIDATOR_ARENA_MAX);
     store_freeze(c->rt->store);
+    in.leaving = observer_leaving(c->rt->observer, &c->mem, &in.n_leaving);
     picture_build(c->rt, &c->mem, &in, &c->snap);
     options_of(c, &o);
     c->pass = consolidate_begin(&c->mem, &c->snap, &facts, &o);
@@ -460,6 +492,9 @@ static void propose(struct consolidator *c, const struct consolidate_result *r)
         }
         left -= left >= 0 ? s->n_in : 0;
         proposals_add(&c->proposals, s);
+        if (c->rt->observer) {
+            tell_observer(c, s, observer_intends);
+        }
         log_debug(c->rt->log, "step decided on, waiting before it begins", "Node",
                   s->out[0].node->name, "nodes", log_n(s->n_out), "replacements", log_n(s->n_in));
     }

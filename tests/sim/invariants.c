@@ -440,6 +440,32 @@ static void on_change(void *ctx, const struct sim_change *c)
     }
 }
 
+/* ---- what an observer writes
+ * ------------------------------------------------------------------------- */
+
+void watchdog_write(struct sim_watchdog *w, const struct sim_call *c)
+{
+    /* A create that was refused has no name. */
+    bool own = str_eq(c->resource, "configmaps") &&
+               (str_eq(c->name, "karp-offerings") || str_eq(c->name, "karp-observed") ||
+                (c->status == 409 && !*c->name));
+    for (int i = 0; w && i < w->run->n_guests && !own; i++) {
+        const struct sim_guest *g = w->run->guests[i];
+        if (guest_observes(g) && str_eq(guest_name(g), c->who)) {
+            violation(w, "Observes", c->resource, c->verb);
+        }
+    }
+}
+
+void watchdog_aws(struct sim_watchdog *w, const struct sim_guest *g, const char *action)
+{
+    bool reads =
+        str_starts(action, "Describe") || str_starts(action, "Get") || str_starts(action, "List");
+    if (!reads && guest_observes(g)) {
+        violation(w, "Observes", "AWS", action);
+    }
+}
+
 /* ---- what grows old
  * --------------------------------------------------------------------------------- */
 
@@ -619,20 +645,18 @@ static void check_taints(struct sim_watchdog *w)
     }
 }
 
-/* Its agents may launch: nothing that stands in their flags keeps them from it. */
+/* Its agents may launch: one that is up does more than observe. */
 static bool may_launch(const struct sim_watchdog *w)
 {
     static const char *const any[] = {NULL};
     double standby = 0;
-    for (size_t i = 0; w->run->scenario->flags[i]; i++) {
-        if (str_starts(w->run->scenario->flags[i], "--mode=observe")) {
-            return false;
-        }
-    }
+    bool idle = w->run->n_guests > 0;
     for (int i = 0; i < w->run->n_guests; i++) {
-        standby += guest_metric(w->run->guests[i], "karp_standby", any);
+        struct sim_guest *g = w->run->guests[i];
+        standby += guest_metric(g, "karp_standby", any);
+        idle = idle && (guest_observes(g) || !guest_up(g));
     }
-    return standby == 0 && !sim_sched_stopped(w->run->world->sched);
+    return !idle && standby == 0 && !sim_sched_stopped(w->run->world->sched);
 }
 
 /* What a new node would do is asked only for pods that have waited long. */

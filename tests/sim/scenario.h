@@ -53,6 +53,7 @@ struct scenario {
     const json_t *ec2;       /* NULL if absent */
     int64_t ready_ns;        /* registered to Ready */
     int replicas;
+    int observers; /* further agents, with --mode=observe */
     const char *flags[SCENARIO_FLAGS_MAX + 1];
     struct scenario_step *steps;
     size_t n_steps;

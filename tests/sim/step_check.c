@@ -364,8 +364,8 @@ static int check_flags(const json_t *flags, const json_t *start, const char *whe
 
 static int check_agent(const json_t *arg, const char *where, struct err *reterr)
 {
-    static const char *const keys[] = {"crash",  "restartAfter", "stop",  "start",
-                                       "freeze", "poison",       "flags", NULL};
+    static const char *const keys[] = {"crash",  "restartAfter", "stop",      "start", "freeze",
+                                       "poison", "flags",        "observers", NULL};
     static const char *const verbs[] = {"crash", "stop", "start", "freeze", "poison"};
     const json_t *crash = json_object_get(arg, "crash");
     char place[PLACE_MAX];
@@ -373,7 +373,8 @@ static int check_agent(const json_t *arg, const char *where, struct err *reterr)
     if (scenario_keys(arg, where, keys, reterr) < 0 ||
         check_duration(arg, "restartAfter", where, reterr) < 0 ||
         check_duration(arg, "freeze", where, reterr) < 0 ||
-        check_true(arg, "stop", where, reterr) < 0 || check_true(arg, "start", where, reterr) < 0) {
+        check_true(arg, "stop", where, reterr) < 0 || check_true(arg, "start", where, reterr) < 0 ||
+        check_true(arg, "observers", where, reterr) < 0) {
         return -1;
     }
     for (size_t i = 0; i < ARRAY_LEN(verbs); i++) {

@@ -494,7 +494,11 @@ static int do_agent(struct sim_run *r, const json_t *arg, struct err *reterr)
         }
         return 0;
     }
+    bool observers = json_is_true(json_object_get(arg, "observers"));
     for (int i = 0; i < r->n_guests; i++) {
+        if (observers != (i >= r->n_guests - r->scenario->observers)) {
+            continue;
+        }
         if (json_is_true(crash)) {
             sim_note(r->world, "%s is killed", guest_name(r->guests[i]));
             guest_crash(r->guests[i], restart_ns);
