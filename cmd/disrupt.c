@@ -114,7 +114,7 @@ static bool launches_failing(UNUSED void *ctx, const struct snapshot_pool *p)
 
 static int64_t churn_until(UNUSED void *ctx, const struct snapshot_node *n)
 {
-    return pool_has(n->pool, "ChurnGuard") ? NS_NEVER : 0;
+    return n->pool ? candidate_churn_until(n->pool->np) : 0;
 }
 
 static bool drift_suspect(UNUSED void *ctx, const struct snapshot_pool *p)

@@ -123,6 +123,11 @@ static void on_history(void *arg, const struct kube_resp *resp)
     on_published(arg, resp, "reading ConfigMap " WORLD_HISTORY, "history");
 }
 
+static void on_observed(void *arg, const struct kube_resp *resp)
+{
+    on_published(arg, resp, "reading ConfigMap " WORLD_OBSERVED, "record");
+}
+
 static void on_version(void *arg, const struct kube_resp *resp)
 {
     struct live *l = arg;
@@ -185,6 +190,10 @@ static void start(struct live *l, uint64_t kinds)
     if (kinds & GATHER_HISTORY) {
         l->open++;
         (void)kube_get(c, KIND_CONFIG_MAP, l->w->agent_ns, WORLD_HISTORY, on_history, l);
+    }
+    if (kinds & GATHER_OBSERVED) {
+        l->open++;
+        (void)kube_get(c, KIND_CONFIG_MAP, l->w->agent_ns, WORLD_OBSERVED, on_observed, l);
     }
     uint64_t skip = GATHER(KIND_CONFIG_MAP) | GATHER(KIND_DISRUPTION_REQUEST) |
                     GATHER(KIND_DISRUPTION_GRANT) | GATHER(KIND_HOLD);

@@ -82,7 +82,8 @@ struct cmd_opts {
     const char *selector, *reason;
     int64_t max_actions; /* 0 = all */
     bool exit_code, ignore_budgets, show_moves;
-    int64_t since_ns;  /* history; 0 = all */
+    int64_t since_ns; /* history; 0 = all */
+    bool observed;
     bool yes;          /* of those that write: do not ask */
     const char *until; /* of Holds; NULL = not said */
     int64_t for_ns;    /* likewise; 0 = not said */

@@ -59,6 +59,12 @@ static const struct opt watching[] = {
 };
 GROUP(opts_watch, "Watching", watching);
 
+static const struct opt status[] = {
+    {"observed", 0, OPT_FLAG, AT(observed), NULL, NULL,
+     "What an agent in mode observe would have done, beside what was done"},
+};
+GROUP(opts_status, "Status", status);
+
 static const struct opt input[] = {
     {"snapshot", 0, OPT_TEXTS, AT(snapshots), "PATH", NULL,
      "Read objects from a file or folder instead of a cluster, may be repeated"},

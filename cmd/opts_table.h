@@ -11,6 +11,7 @@ extern const struct opt_group opts_general;    /* -h, -v, --color, --ascii */
 extern const struct opt_group opts_connection; /* which cluster, as whom, how long */
 extern const struct opt_group opts_output;     /* -o, --no-headers */
 extern const struct opt_group opts_watch;      /* -w */
+extern const struct opt_group opts_status;     /* --observed */
 extern const struct opt_group opts_input;      /* --snapshot, prices, catalog, time */
 extern const struct opt_group opts_decision;   /* how the core decides */
 extern const struct opt_group opts_what_if;    /* -f, --scale, --set */

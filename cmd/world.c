@@ -99,6 +99,7 @@ void world_done(struct world *w)
     objects_free(w->wanting);
     json_decref(w->facts);
     json_decref(w->history);
+    json_decref(w->observed);
     map_free(w->index);
     decoder_free(w->decoder);
     symtab_free(w->syms);
@@ -314,6 +315,7 @@ static void *decode_object(struct world *w, enum kube_kind k, const json_t *o, s
     case KIND_CONFIG_MAP:
         read_published(w, o, WORLD_FACTS, "facts.json", "facts", &w->facts);
         read_published(w, o, WORLD_HISTORY, "history.json", "history", &w->history);
+        read_published(w, o, WORLD_OBSERVED, "observed.json", "record", &w->observed);
         return NULL;
     default:
         return NULL;

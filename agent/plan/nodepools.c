@@ -3,6 +3,7 @@
 
 #include "agent/claim/claim.h"
 #include "agent/claim/reghealth.h"
+#include "agent/disrupt/churnguard.h"
 #include "agent/disrupt/driftguard.h"
 #include "agent/store/store.h"
 #include "agent/work/cond.h"
@@ -140,6 +141,7 @@ static void edit_conditions(struct nodepools *p, const struct nodepool *np, stru
     }
     reghealth_conditions(p->rt->reghealth, np, e);
     driftguard_conditions(p->rt->driftguard, np, e);
+    churnguard_conditions(p->rt->churnguard, np, e);
     set_class_ready(e, store_class(p->rt->store, np->class_ref.name));
     cond_root(e, dependents, np->m.created_ns, message);
 }
@@ -338,6 +340,7 @@ struct nodepools *nodepools_new(struct runtime *rt)
     ineffective_listen(rt->ineffective, on_told, p);
     reghealth_listen(rt->reghealth, on_told, p);
     driftguard_listen(rt->driftguard, on_told, p);
+    churnguard_listen(rt->churnguard, on_told, p);
     store_subscribe(rt->store, STORE_POOL, on_pool, p);
     store_subscribe(rt->store, STORE_CLASS, on_class, p);
     store_subscribe(rt->store, STORE_CLAIM, on_claim, p);
@@ -353,6 +356,7 @@ void nodepools_free(struct nodepools *p)
     ineffective_listen(p->rt->ineffective, NULL, NULL);
     reghealth_listen(p->rt->reghealth, NULL, NULL);
     driftguard_listen(p->rt->driftguard, NULL, NULL);
+    churnguard_listen(p->rt->churnguard, NULL, NULL);
     queue_free(p->q);
     for (MAP_EACH(p->counted, e)) {
         free(map_value(e));
