@@ -31,6 +31,8 @@
 #define SUBNET_FREE_IPS 4000
 #define SIMEC2_GROUP_ID "sg-00000000000000001"
 #define SIMEC2_GROUP_NAME "nodes"
+#define SIMEC2_EXTRA_ID "sg-00000000000000002" /* is there, and has a tag of its own alone */
+#define SIMEC2_EXTRA_NAME "extra"
 #define SIMEC2_VPC_ID "vpc-00000000000000001"
 #define LISTED_AFTER_DEATH_NS NS_PER_H
 #define TOKEN_LIFE_NS (24 * NS_PER_H)
