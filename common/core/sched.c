@@ -304,15 +304,26 @@ static bool claim_before(const struct sched_open *x, const struct sched_open *y)
     return x->index < y->index;
 }
 
+/* Of the places from..to of the order the first whose claim comes after that one. */
+static uint32_t order_find(const struct sched *s, uint32_t from, uint32_t to, uint32_t claim)
+{
+    while (from < to) {
+        uint32_t middle = from + (to - from) / 2;
+        if (claim_before(s->claims[s->order[middle]], s->claims[claim])) {
+            from = middle + 1;
+        } else {
+            to = middle;
+        }
+    }
+    return from;
+}
+
 /* The claim at a place of the order has one pod more. */
 static void reorder(struct sched *s, uint32_t at)
 {
-    uint32_t moved = s->order[at];
-    for (; at + 1 < s->n_claims && claim_before(s->claims[s->order[at + 1]], s->claims[moved]);
-         at++) {
-        s->order[at] = s->order[at + 1];
-    }
-    s->order[at] = moved;
+    uint32_t moved = s->order[at], to = order_find(s, at + 1, s->n_claims, moved) - 1;
+    memmove(&s->order[at], &s->order[at + 1], (to - at) * sizeof(*s->order));
+    s->order[to] = moved;
 }
 
 /* A claim for reserved capacity keeps a unit of some reservation; what would lose it the last goes
@@ -327,15 +338,27 @@ static bool still_reserved(struct sched *s, struct sched_open *c, struct sched_t
     return sched_reserve_find(s, c, t, ret);
 }
 
+/* The first place from there on whose claim is not in the set. */
+static uint32_t pass_over(const struct sched *s, const struct claim_set *set, uint32_t at)
+{
+    const uint32_t *order = s->order, n = s->n_claims;
+    const uint64_t *words = set->words;
+    uint32_t n_words = set->n_words;
+    while (at < n && order[at] / 64 < n_words && bits_test(words, order[at])) {
+        at++;
+    }
+    return at;
+}
+
 static bool try_claim(struct sched *s, struct sched_class *k, struct sched_ask *ask, uint32_t way)
 {
     if (ask->refused.n + ask->refused_now.n >= s->n_claims) {
         return false;
     }
     uint32_t from = s->pos;
-    while (s->pos < s->n_claims && (claim_set_has(&ask->refused, s->order[s->pos]) ||
-                                    claim_set_has(&ask->refused_now, s->order[s->pos]))) {
-        s->pos++;
+    s->pos = pass_over(s, &ask->refused, s->pos);
+    while (s->pos < s->n_claims && claim_set_has(&ask->refused_now, s->order[s->pos])) {
+        s->pos = pass_over(s, &ask->refused, s->pos + 1);
     }
     s->idle += s->pos - from;
     if (s->pos >= s->n_claims) {
@@ -389,10 +412,8 @@ struct sched_open *sched_open_beside(struct sched *s, const struct sched_open *l
 
 static void order_new(struct sched *s, uint32_t index)
 {
-    uint32_t at = s->n_claims - 1;
-    for (; at > 0 && claim_before(s->claims[index], s->claims[s->order[at - 1]]); at--) {
-        s->order[at] = s->order[at - 1];
-    }
+    uint32_t n = s->n_claims - 1, at = order_find(s, 0, n, index);
+    memmove(&s->order[at + 1], &s->order[at], (n - at) * sizeof(*s->order));
     s->order[at] = index;
 }
 

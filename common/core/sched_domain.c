@@ -237,6 +237,27 @@ static bool has_domain(const struct topo_use *u, sym value)
 
 static bool claim_included(struct sched *s, const struct topo_group *g, const struct sched_open *c);
 
+/* All zones that a node of the claim can come to be in are domains already, as nearly always. */
+static bool zones_known(const struct sched *s, struct topo_use *u, const struct sched_open *c)
+{
+    const struct catalog *cat = c->pool->tm.catalog;
+    sym key = u->g->key;
+    if ((key != L_ZONE && key != L_ZONE_ID) || s->whatif != NULL) {
+        return false;
+    }
+    if (u->zones_of != cat || u->zones_from != u->n_domains) {
+        u->zones = 0;
+        for (uint32_t z = 0; z < catalog_n_zones(cat); z++) {
+            bool known =
+                has_domain(u, key == L_ZONE ? catalog_zone(cat, z) : catalog_zone_id(cat, z));
+            u->zones |= (uint64_t)known << z;
+        }
+        u->zones_of = cat;
+        u->zones_from = u->n_domains;
+    }
+    return c->offer.zones != 0 && (c->offer.zones & ~u->zones) == 0;
+}
+
 /* Claims opened since the last look: each will be a node like those that are there. */
 static void learn_claims(struct sched *s, struct topo_use *u)
 {
@@ -245,6 +266,9 @@ static void learn_claims(struct sched *s, struct topo_use *u)
     }
     for (; u->claims_seen < s->n_claims; u->claims_seen++) {
         const struct sched_open *c = s->claims[u->claims_seen];
+        if (zones_known(s, u, c)) {
+            continue;
+        }
         sym value = settled(c, u->g->key);
         if (value == SYM_NONE || has_domain(u, value) || !claim_included(s, u->g, c)) {
             continue;

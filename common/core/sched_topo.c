@@ -590,12 +590,13 @@ void sched_topo_want(const struct sched *s, const struct topo_class *k, int time
     }
 }
 
-const struct topo_class *sched_topo_class(struct sched *s, const struct pod *p, bool bound)
+const struct topo_class *sched_topo_class(struct sched *s, uint32_t pod, bool bound)
 {
     if (!s->topo.on) {
         return NULL;
     }
-    const struct owner *o = owner_of(s, p);
+    const struct pod *p = s->pods[pod];
+    const struct owner *o = s->topo.owners[pod];
     const struct groups *m = matches_of(s, p);
     const struct groups *defaults = default_groups(s, p);
     struct topo_group *share = share_of(s, p);
@@ -641,8 +642,9 @@ void sched_topo_begin(struct sched *s)
     if (!s->topo.on) {
         return;
     }
+    s->topo.owners = ARENA_NEW_N(s->a, const struct owner *, s->n_pods);
     for (uint32_t i = 0; i < s->n_pods; i++) {
-        (void)owner_of(s, s->pods[i]);
+        s->topo.owners[i] = owner_of(s, s->pods[i]);
         (void)share_of(s, s->pods[i]);
     }
     for (uint32_t i = 0; i < snap->n_bound; i++) {
