@@ -202,6 +202,7 @@ struct improve_sieve {
     uint32_t n_troops, cap_troops;
     uint64_t *open; /* per size, words: places with room for it, as far as is known */
     uint64_t *take; /* per troop likewise */
+    uint64_t *all;  /* words of ones */
 };
 
 struct improve_troop {
@@ -222,13 +223,14 @@ void improve_sieve_larger(struct improve_sieve *v, uint32_t place);
 void improve_sieve_full(const struct improve *m, struct improve_sieve *v, uint32_t kind,
                         uint32_t place, const int64_t *left);
 void improve_sieve_refused(struct improve_sieve *v, uint32_t troop, uint32_t place);
-/* Of 64 places those that may take a pod that is planned on `home`. */
-static inline uint64_t improve_sieve_at(const struct improve_sieve *v, uint32_t kind,
-                                        uint32_t troop, uint32_t home, uint32_t word)
+/* Places that may take a pod, as far as room and its troop are concerned; its own it always may. */
+static inline const uint64_t *improve_sieve_by_size(const struct improve_sieve *v, uint32_t kind)
 {
-    uint64_t open = v->open[(size_t)v->size_of[kind] * v->n_words + word];
-    uint64_t own = home / 64 == word ? UINT64_C(1) << home % 64 : 0;
-    return troop == IMPROVE_NONE ? open : open & (v->take[(size_t)troop * v->n_words + word] | own);
+    return v->open + (size_t)v->size_of[kind] * v->n_words;
+}
+static inline const uint64_t *improve_sieve_by_troop(const struct improve_sieve *v, uint32_t troop)
+{
+    return troop == IMPROVE_NONE ? v->all : v->take + (size_t)troop * v->n_words;
 }
 
 /* ---- improve_search.c ------------------------------------------------------------------------ */

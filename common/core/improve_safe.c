@@ -604,13 +604,15 @@ static uint32_t look(struct improve *m, struct improve_safe *r, const struct arr
                      uint32_t from, uint32_t to, struct choice *c)
 {
     const int64_t *need = m->kinds[p->kind].need;
-    for (uint32_t at = from; at < to; at = at / 64 * 64 + 64) {
-        uint64_t bits = improve_sieve_at(&r->sieve, p->kind, p->troop, p->place, at / 64);
-        bits &= ~UINT64_C(0) << at % 64;
-        bits &= to - at / 64 * 64 < 64 ? (UINT64_C(1) << to % 64) - 1 : ~UINT64_C(0);
-        m->looks++;
+    const uint64_t *room = improve_sieve_by_size(&r->sieve, p->kind);
+    const uint64_t *take = improve_sieve_by_troop(&r->sieve, p->troop);
+    uint64_t own = UINT64_C(1) << p->place % 64, behind = ~UINT64_C(0) << from % 64;
+    m->looks += (to - from) / 256;
+    for (uint32_t w = from / 64; w * 64 < to; w++, behind = ~UINT64_C(0)) {
+        uint64_t bits = room[w] & (take[w] | (w == p->place / 64 ? own : 0)) & behind;
+        bits &= to - w * 64 < 64 ? (UINT64_C(1) << to % 64) - 1 : ~UINT64_C(0);
         for (; bits != 0; bits &= bits - 1) {
-            uint32_t place = at / 64 * 64 + (uint32_t)__builtin_ctzll(bits);
+            uint32_t place = w * 64 + (uint32_t)__builtin_ctzll(bits);
             m->looks++;
             if (!takes(m, r, p, place, c)) {
                 continue;

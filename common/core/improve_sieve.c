@@ -86,6 +86,8 @@ void improve_sieve_ready(struct improve *m, struct improve_sieve *v)
 {
     v->open = ARENA_NEW_N(m->s->a, uint64_t, (size_t)v->n_sizes * v->n_words);
     v->take = ARENA_NEW_N(m->s->a, uint64_t, (size_t)v->n_troops * v->n_words);
+    v->all = ARENA_NEW_N(m->s->a, uint64_t, v->n_words);
+    memset(v->all, 0xff, v->n_words * sizeof(*v->all));
 }
 
 /* ---- a round --------------------------------------------------------------------------------- */

@@ -119,6 +119,26 @@ bool sched_parse_share(const char *text, uint32_t *ret_permyriad)
     return true;
 }
 
+/* Where new nodes of the pools can come to be, if they have one catalog. */
+static void begin_zones(struct sched *s)
+{
+    bool one = true;
+    for (uint32_t i = 0; i < s->n_pools; i++) {
+        const struct snapshot_pool *p = s->pools[i].in;
+        if (p->catalog == NULL || p->offerings == NULL) {
+            continue;
+        }
+        one = one && (s->catalog == NULL || s->catalog == p->catalog);
+        s->catalog = p->catalog;
+        for (uint32_t z = 0; z < catalog_n_zones(p->catalog); z++) {
+            struct offer_mask mask = {UINT64_C(1) << z, (1u << CT_COUNT) - 1};
+            bool offered = offerings_any(p->offerings, mask, s->pools[i].tm.types);
+            s->zones |= (uint64_t)offered << z;
+        }
+    }
+    s->catalog = one ? s->catalog : NULL;
+}
+
 static void begin_pools(struct sched *s)
 {
     s->pools = ARENA_NEW_N(s->a, struct sched_pool, s->snap->n_pools);
@@ -199,6 +219,7 @@ struct sched *sched_begin_moving(struct arena *a, const struct snapshot *snap,
     begin_pods(s, moving, n_moving);
     begin_nodes(s);
     begin_pools(s);
+    begin_zones(s);
     begin_homes(s);
     sched_reserve_begin(s);
     sched_topo_begin(s);

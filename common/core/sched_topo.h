@@ -86,9 +86,7 @@ struct topo_use {
     uint32_t n_domains, cap_domains;
     uint32_t claims_seen; /* claims of this pass that were looked at for more of them */
     uint32_t epoch;       /* what-if: of claims_seen */
-    const struct catalog *zones_of;
-    uint64_t zones; /* of that catalog those that are among the first so many domains */
-    uint32_t zones_from;
+    uint32_t zones_from;  /* as many domains hold all zones where new nodes can be */
     uint64_t lost;        /* how far the minimum fell as domains were added */
     uint64_t least_stamp; /* of the group when least was computed, plus 1 */
     uint32_t least;
