@@ -200,6 +200,7 @@ struct pod {
     bool unschedulable; /* PodScheduled=False, reason Unschedulable */
     bool gated;
     bool ready;
+    bool displaced; /* DisruptionTarget for another reason than an eviction: preempted, lost, … */
     int64_t unschedulable_since_ns;
     int64_t start_ns;
     int64_t grace_ns; /* spec.terminationGracePeriodSeconds */
