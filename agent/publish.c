@@ -2,6 +2,7 @@
 #include "publish.h"
 
 #include "agent/cloud/cloud.h"
+#include "agent/store/observed.h"
 #include "agent/work/gate.h"
 #include "agent/work/marker.h"
 #include "agent/work/metrics.h"
@@ -156,6 +157,11 @@ static json_t *content_json(struct publish *p)
                   p->options, "catalogHash", catalog_hash(), "attention", attention_json(p));
     add_stockouts(p, o);
     add_reservations(p, o);
+    json_t *seen = observed_json(p->rt->observed);
+    if (json_array_size(seen) > 0) {
+        json_object_set(o, OBSERVATION_KEY, seen);
+    }
+    json_decref(seen);
     return o;
 }
 
@@ -192,6 +198,7 @@ static void restore(struct publish *p, const json_t *cm)
     for (size_t i = 0; i < json_array_size(list) && i < PUBLISH_STOCKOUTS_MAX; i++) {
         restore_stockout(p, json_array_get(list, i));
     }
+    observed_restore(p->rt->observed, jsonx_arr(facts, OBSERVATION_KEY));
 }
 
 static void on_read(void *arg, const struct kube_resp *resp)

@@ -26,6 +26,7 @@ struct gate;
 struct history;
 struct ineffective;
 struct intents;
+struct observed;
 struct launcher;
 struct observer;
 struct marker;
@@ -55,6 +56,7 @@ struct runtime {
     struct store *store;
     struct intents *intents;         /* which pods are planned where */
     struct ineffective *ineffective; /* launches that help nobody */
+    struct observed *observed;       /* what nodes have that were not as computed */
     struct churnguard *churnguard;   /* pods that are moved to and fro */
     struct driftguard *driftguard;   /* drift that waits */
     struct reghealth *reghealth;     /* do a pool's nodes join? */

@@ -31,6 +31,8 @@
 #define SUBNET_FREE_IPS 4000
 #define SIMEC2_GROUP_ID "sg-00000000000000001"
 #define SIMEC2_GROUP_NAME "nodes"
+#define SIMEC2_EXTRA_ID "sg-00000000000000002" /* is there, and has a tag of its own alone */
+#define SIMEC2_EXTRA_NAME "extra"
 #define SIMEC2_VPC_ID "vpc-00000000000000001"
 #define LISTED_AFTER_DEATH_NS NS_PER_H
 #define TOKEN_LIFE_NS (24 * NS_PER_H)
@@ -300,6 +302,8 @@ struct simec2_launch {
 /* NULL if the account is full. */
 struct simec2_inst *simec2_launch(struct simec2 *e, const struct simec2_launch *l);
 void simec2_terminate(struct simec2_inst *x, const char *reason_code, const char *reason);
+/* Somebody stops it: it is there, and nothing runs on it. */
+void simec2_stop(struct simec2_inst *x);
 bool simec2_inst_alive(const struct simec2_inst *x); /* pending or running */
 void simec2_inst_free(struct simec2_inst *x);
 struct simec2_inst *simec2_inst_find(const struct simec2 *e, const char *id);
