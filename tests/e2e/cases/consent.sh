@@ -16,14 +16,15 @@ pools="denied approved lapsed superseded granted waits"
 
 ec2_start
 mark=$(audit_mark)
-agent_start agent --batch-max-duration=2s --approval=Required --approval-ttl=90s
+agent_start agent --approval=Required --approval-ttl=90s
 agent_ready agent
 class
 for p in $pools; do
     pool "$p" on-demand "" "$p"
-    deployment "$p" 1 1.5Gi "$p" 8
+    deployment "$p" 1 1.5Gi "$p"
+    scale 8 "$p" # one after the other, so that each has one node
+    expect 60 "running pods of $p" 8 running "$p"
 done
-for p in $pools; do expect 60 "running pods of $p" 8 running "$p"; done
 for p in $pools; do
     declare "was_$p=$(claim "$p")"
     scale 1 "$p"
