@@ -10,6 +10,7 @@
 #include "agent/claim/reghealth.h"
 #include "agent/claim/tagging.h"
 #include "agent/cloud/cloud.h"
+#include "agent/consent/consent.h"
 #include "agent/disrupt/churnguard.h"
 #include "agent/disrupt/consolidator.h"
 #include "agent/disrupt/drifted.h"
@@ -27,6 +28,7 @@
 #include "agent/leave/repair.h"
 #include "agent/leave/replacer.h"
 #include "agent/leave/termination.h"
+#include "agent/observe/observer.h"
 #include "agent/plan/creator.h"
 #include "agent/plan/ineffective.h"
 #include "agent/plan/nodepools.h"
@@ -59,6 +61,7 @@
     X(standby)                                                                                     \
     X(lease)                                                                                       \
     X(history)                                                                                     \
+    X(observer)                                                                                    \
     X(launcher)                                                                                    \
     X(gc)                                                                                          \
     X(lifecycle)                                                                                   \
@@ -72,6 +75,7 @@
     X(interruption)                                                                                \
     X(instancestatus)                                                                              \
     X(holds)                                                                                       \
+    X(consent)                                                                                     \
     X(commands)                                                                                    \
     X(emptiness)                                                                                   \
     X(expiration)                                                                                  \
@@ -195,6 +199,7 @@ static void controllers_free(struct agent *a)
     lifecycle_free(a->lifecycle);
     gc_free(a->gc);
     launcher_free(a->launcher);
+    observer_free(a->observer);
     history_free(a->history);
     lease_free(a->lease);
     standby_free(a->standby);

@@ -11,8 +11,9 @@
  * hold: before its first
  * write a process reads the object.
  *
- * Written by whoever may act, and by an observing agent too (its only write); never while standing
- * by. A failure is logged once until it heals: nothing waits for this object.
+ * Written by whoever may act, and by an observing agent too (which else writes observe/observer.h's
+ * record only); never while standing by. A failure is logged once until it heals: nothing waits for
+ * this object.
  */
 #ifndef KARP_AGENT_PUBLISH_H
 #define KARP_AGENT_PUBLISH_H

@@ -16,6 +16,7 @@
 struct aws_client;
 struct cloud;
 struct commands;
+struct consent;
 struct creator;
 struct decoder;
 struct churnguard;
@@ -27,6 +28,7 @@ struct ineffective;
 struct intents;
 struct observed;
 struct launcher;
+struct observer;
 struct marker;
 struct metrics;
 struct reghealth;
@@ -63,7 +65,9 @@ struct runtime {
     struct launcher *launcher; /* for launcher_settled */
     struct creator *creator;   /* creates every NodeClaim */
     struct commands *commands; /* removes nodes by our own decision */
+    struct consent *consent;   /* disruptions that wait for a person */
     struct history *history;   /* why nodes left */
+    struct observer *observer; /* mode observe: what would have been done; else NULL */
     char identity[128];        /* karp-agent-<pod>-<rand> */
     const char *cluster_uid;   /* UID of namespace kube-system, NULL until known */
     bool ended;

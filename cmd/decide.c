@@ -162,15 +162,20 @@ static bool observed(void *ctx, const char *type, struct ec2_observed *ret)
 }
 
 /* Has the class an image for the type? One without images in its status has them all. */
-static bool has_image(const struct decider *d, const struct nodeclass *cls,
-                      const struct reqset *labels)
+static bool has_image(const struct decider *d, const struct decide_market *m, uint32_t type)
 {
-    for (uint32_t i = 0; cls && i < cls->n_amis; i++) {
-        if (reqset_compatible(d->w->syms, labels, &cls->amis[i].reqs, true, NULL, NULL)) {
-            return true;
-        }
+    const struct nodeclass *cls = m->cls;
+    if (!cls || cls->n_amis == 0) {
+        return true;
     }
-    return !cls || cls->n_amis == 0;
+    bool found = false;
+    struct arena_mark mark = arena_mark(d->a);
+    struct reqset labels = catalog_labels(m->catalog, d->a, type);
+    for (uint32_t i = 0; i < cls->n_amis && !found; i++) {
+        found = reqset_compatible(d->w->syms, &labels, &cls->amis[i].reqs, true, NULL, NULL);
+    }
+    arena_rewind(d->a, mark);
+    return found;
 }
 
 static const struct ec2_fact *fact_of(const struct decider *d, const char *name)
@@ -240,7 +245,7 @@ static void offer_all(const struct decider *d, struct decide_market *m, const st
         if (!f || !ec2_compatible(f, ec)) {
             continue;
         }
-        if (has_image(d, m->cls, catalog_labels(m->catalog, i))) {
+        if (has_image(d, m, i)) {
             offer(d, m, i, f);
         } else {
             offerings_set_no_image(m->offerings, i);

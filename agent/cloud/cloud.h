@@ -96,7 +96,8 @@ struct launch_result {
     enum launch_outcome outcome;
     struct instance instance;               /* LAUNCH_OK; borrowed for the call */
     struct resources capacity, allocatable; /* the catalog's view of its type */
-    const struct reqset *labels;            /* the type's labels */
+    const struct catalog *catalog;          /* which has its labels; NULL: it is not there */
+    uint32_t type;                          /* its number there */
     bool answered;                          /* EC2 answered this attempt: it is certain for the
                                              * attempt, not only for this call, what it made */
     char reason[64];                        /* condition reason: Karpenter's names */

@@ -79,7 +79,7 @@ struct stock {
     const char *quota_group; /* static */
 };
 
-/* Prices by number of ec2_facts; spot[type * ZONES_MAX + zone]. */
+/* Prices by number of ec2_facts; those of spot at facts_place, for n_zones zones. */
 struct facts {
     char *zones[ZONES_MAX]; /* in string order */
     uint32_t n_zones;
@@ -101,6 +101,11 @@ void facts_done(struct cloud *c);
 void facts_start(struct cloud *c); /* refresh.c */
 bool facts_ready(const struct cloud *c);
 int facts_zone(const struct facts *f, const char *zone); /* -1 */
+/* Zone by zone: there may be many, and hardly any region has more than a few. */
+static inline size_t facts_place(uint32_t type, uint32_t zone)
+{
+    return (size_t)zone * ec2_facts_n + type;
+}
 int64_t facts_price(const struct facts *f, int type, int zone, enum capacity_type ct);
 /* The zones (sorted) in which types are offered; offered is per type and taken over. */
 void facts_set_offered(struct facts *f, char **zones, uint32_t n_zones, uint64_t *offered);

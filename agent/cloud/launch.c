@@ -195,7 +195,8 @@ static void describe_type(const struct cloud *c, const struct market *m, const c
     }
     r->capacity = *catalog_capacity(m->catalog, (uint32_t)t);
     r->allocatable = *catalog_allocatable(m->catalog, (uint32_t)t);
-    r->labels = catalog_labels(m->catalog, (uint32_t)t);
+    r->catalog = m->catalog;
+    r->type = (uint32_t)t;
     if (!efa_wanted) {
         r->capacity.v[RES_EFA] = r->allocatable.v[RES_EFA] = 0;
     }

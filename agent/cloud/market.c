@@ -93,7 +93,9 @@ void market_done(struct cloud *c)
 
 static void put_i64(struct buf *b, int64_t n)
 {
-    buf_printf(b, "%lld ", (long long)n);
+    char text[STR_I64_TEXT];
+    buf_puts(b, str_from_i64(n, text));
+    buf_putc(b, ' ');
 }
 
 static void put_ec2_class(struct buf *b, const struct symtab *t, const struct ec2_class *ec)
@@ -188,32 +190,38 @@ static void class_zones(struct arena *a, const struct symtab *t, const struct no
     }
 }
 
-/* The first image of the list, newest first, that the type can run. */
-static const char *image_of(struct market *m, const struct symtab *t, const struct nodeclass *cls,
-                            uint32_t type)
+/* The place of the first image of the list, newest first, that the type can run; -1. */
+static int image_of(const struct market *m, struct arena *scratch, const struct symtab *t,
+                    const struct nodeclass *cls, uint32_t type)
 {
-    const struct reqset *labels = catalog_labels(m->catalog, type);
-    for (uint32_t i = 0; i < cls->n_amis; i++) {
-        if (reqset_compatible(t, labels, &cls->amis[i].reqs, false, NULL, NULL)) {
-            return arena_strdup(&m->mem, cls->amis[i].id);
+    struct arena_mark mark = arena_mark(scratch);
+    struct reqset labels = catalog_labels(m->catalog, scratch, type);
+    int found = -1;
+    for (uint32_t i = 0; i < cls->n_amis && found < 0; i++) {
+        if (reqset_compatible(t, &labels, &cls->amis[i].reqs, false, NULL, NULL)) {
+            found = (int)i;
         }
     }
-    return NULL;
+    arena_rewind(scratch, mark);
+    return found;
 }
 
-static void put_types(struct market *m, const struct symtab *t, const struct nodeclass *cls,
-                      const json_t *spec)
+static void put_types(struct market *m, struct arena *scratch, const struct symtab *t,
+                      const struct nodeclass *cls, const json_t *spec)
 {
     uint32_t n = catalog_n_types(m->catalog);
+    const char **ids = ARENA_NEW_N(scratch, const char *, cls->n_amis);
     int *facts = ARENA_NEW_N(&m->mem, int, n);
     const char **images = ARENA_NEW_N(&m->mem, const char *, n);
     bool *fits = ARENA_NEW_N(&m->mem, bool, n);
     for (uint32_t i = 0; i < n; i++) {
         facts[i] = ec2_find_fact(sym_str(t, catalog_type_name(m->catalog, i)));
         fits[i] = spec_type_fits(spec, &m->ec, &ec2_facts[facts[i]]);
-        if (fits[i]) {
-            images[i] = image_of(m, t, cls, i);
+        int image = fits[i] ? image_of(m, scratch, t, cls, i) : -1;
+        if (image >= 0 && !ids[image]) {
+            ids[image] = arena_strdup(&m->mem, cls->amis[image].id);
         }
+        images[i] = image >= 0 ? ids[image] : NULL;
     }
     m->fits = fits;
     m->facts = facts;
@@ -283,12 +291,13 @@ static struct market *market_new(struct cloud *c, const struct nodeclass *cls, c
                                 .ctx = &of_class};
     class_zones(&scratch, t, cls, &in.zones);
     m->catalog = ec2_catalog(&scratch, &in, reterr);
-    arena_done(&scratch);
     if (!m->catalog) {
+        arena_done(&scratch);
         market_free(m);
         return NULL;
     }
-    put_types(m, t, cls, spec);
+    put_types(m, &scratch, t, cls, spec);
+    arena_done(&scratch);
     put_subnets(m, cls);
     put_reservations(m, c, cls, spec);
     return m;

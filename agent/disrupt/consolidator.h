@@ -26,7 +26,8 @@
  * Where a pool asks for approval (core/approval.h) nothing is begun for those reasons; an Event
  * DisruptionBlocked on Node and NodeClaim says so.
  *
- * Mode provision removes nothing; mode observe logs what it would do, each step once.
+ * Mode provision removes nothing; mode observe logs what it would do, each step once, and
+ * tells observer.h; what it counted as gone is leaving in the next plan.
  */
 #ifndef KARP_AGENT_CONSOLIDATOR_H
 #define KARP_AGENT_CONSOLIDATOR_H

@@ -14,7 +14,8 @@
  * Where a pool asks for a decision about empty nodes (core/approval.h) they stay, and an Event says
  * so.
  *
- * Mode provision removes nothing by its own decision; mode observe logs what it would remove.
+ * Mode provision removes nothing by its own decision; mode observe logs what it would remove
+ * and tells observer.h.
  */
 #ifndef KARP_AGENT_EMPTINESS_H
 #define KARP_AGENT_EMPTINESS_H

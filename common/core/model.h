@@ -454,5 +454,7 @@ enum status condition_status(const struct conditions *c, const char *type); /* S
 bool condition_true(const struct conditions *c, const char *type);
 sym labels_get(const struct labels *l, sym key); /* SYM_NONE */
 bool meta_has_finalizer(const struct meta *m, const char *finalizer);
+/* A Node of it has joined once, whatever its condition says now. */
+bool nodeclaim_had_node(const struct nodeclaim *nc);
 
 #endif

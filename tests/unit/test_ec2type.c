@@ -332,7 +332,7 @@ START_TEST(labels_of_types)
     build(&w, FAMILY_AL2023, false);
     int i = catalog_find_type(w.c, sym_find(w.syms, labels[_i].type));
     ck_assert_int_ge(i, 0);
-    const struct req *r = reqset_get(catalog_labels(w.c, (uint32_t)i), labels[_i].key);
+    const struct req *r = catalog_label(w.c, (uint32_t)i, labels[_i].key);
     ck_assert_ptr_nonnull(r);
     if (labels[_i].value) {
         ck_assert_str_eq(sym_str(w.syms, req_single(r)), labels[_i].value);
@@ -352,11 +352,10 @@ START_TEST(every_type_says_something_to_every_key)
         bool of_pool =
             key == L_NODEPOOL || key == L_ZONE || key == L_ZONE_ID || key == L_CAPACITY_TYPE;
         for (uint32_t i = 0; labels_well_known(key) && !of_pool && i < catalog_n_types(w.c); i++) {
-            ck_assert_msg(reqset_get(catalog_labels(w.c, i), key) != NULL, "%s",
-                          sym_str(w.syms, key));
+            ck_assert_msg(catalog_label(w.c, i, key) != NULL, "%s", sym_str(w.syms, key));
         }
     }
-    const struct req *tenancy = reqset_get(catalog_labels(w.c, 0), L_TENANCY);
+    const struct req *tenancy = catalog_label(w.c, 0, L_TENANCY);
     ck_assert_uint_eq(tenancy->n, 2);
     done(&w);
 }
@@ -368,11 +367,11 @@ START_TEST(windows_runs_on_amd64)
     build(&w, FAMILY_WINDOWS, true);
     int amd = catalog_find_type(w.c, sym_find(w.syms, "c5.large"));
     int arm = catalog_find_type(w.c, sym_find(w.syms, "c6g.large"));
-    const struct req *os = reqset_get(catalog_labels(w.c, (uint32_t)amd), L_OS);
-    const struct req *build_no = reqset_get(catalog_labels(w.c, (uint32_t)amd), L_WINDOWS_BUILD);
+    const struct req *os = catalog_label(w.c, (uint32_t)amd, L_OS);
+    const struct req *build_no = catalog_label(w.c, (uint32_t)amd, L_WINDOWS_BUILD);
     ck_assert_uint_eq(req_single(os), V_WINDOWS);
     ck_assert_str_eq(sym_str(w.syms, req_single(build_no)), "10.0.20348");
-    os = reqset_get(catalog_labels(w.c, (uint32_t)arm), L_OS);
+    os = catalog_label(w.c, (uint32_t)arm, L_OS);
     ck_assert(req_is_empty(os));
     done(&w);
 }

@@ -13,7 +13,8 @@
 static struct scenario scenario;
 
 /* A run with so many agents, which waits until its one step; NULL: it has none. */
-static struct sim_run *run_with(int replicas, struct scenario_step *wait, int64_t turn_limit_ns)
+static struct sim_run *run_with(int replicas, int observers, struct scenario_step *wait,
+                                int64_t turn_limit_ns)
 {
     struct err e = ERR_INIT;
     struct run_options o = {.seed = 1, .turn_limit_ns = turn_limit_ns};
@@ -21,6 +22,7 @@ static struct sim_run *run_with(int replicas, struct scenario_step *wait, int64_
                                  .name = "t",
                                  .region = "us-west-2",
                                  .replicas = replicas,
+                                 .observers = observers,
                                  .steps = wait,
                                  .n_steps = wait ? 1 : 0,
                                  .docs = json_array()};
@@ -31,7 +33,7 @@ static struct sim_run *run_with(int replicas, struct scenario_step *wait, int64_
 
 static struct sim_run *run_new(void)
 {
-    return run_with(0, NULL, 0);
+    return run_with(0, 0, NULL, 0);
 }
 
 static void run_free(struct sim_run *r)
@@ -512,7 +514,7 @@ static const struct {
 START_TEST(the_view_can_differ)
 {
     struct err e = ERR_INIT;
-    struct sim_run *r = run_with(1, NULL, 0);
+    struct sim_run *r = run_with(1, 0, NULL, 0);
     ck_assert_int_eq(sim_run_play(r, &e), 0);
     put_node(r, "n-a", "");
     pass(r, 2 * INVARIANT_SETTLED_NS);
@@ -542,7 +544,7 @@ START_TEST(a_turn_can_be_too_long)
         struct err e = ERR_INIT;
         AUTO_JSON json_t *none = json_array();
         struct scenario_step wait = {.at_ns = NS_PER_MIN, .verb = STEP_EXPECT, .arg = none};
-        struct sim_run *r = run_with(1, &wait, bad ? 1 : NS_PER_H);
+        struct sim_run *r = run_with(1, 0, &wait, bad ? 1 : NS_PER_H);
         ck_assert_int_eq(sim_run_play(r, &e), 0);
         ck_assert_uint_eq(r->violations.n, (size_t)bad);
         ck_assert(!bad || str_starts(r->violations.v[0], "Turn"));
@@ -565,7 +567,7 @@ START_TEST(the_rate_can_be_too_high)
 {
     for (int bad = 0; bad < 2; bad++) {
         static const struct kube_req req = {.method = "GET", .path = "/api/v1/nodes/none"};
-        struct sim_run *r = run_with(1, NULL, 0);
+        struct sim_run *r = run_with(1, 0, NULL, 0);
         guest_crash(r->guests[0], -1); /* its own requests would count, too */
         struct kube_port *port = sim_api_port(r->world->api, guest_name(r->guests[0]));
         uint64_t most = guest_rate(r->guests[0]) + INVARIANT_LEASE_CALLS;
@@ -585,5 +587,43 @@ START_TEST(the_rate_can_be_too_high)
 }
 END_TEST
 
-UNIT_MAIN("invariants", UNIT_CASES(each_can_fail, worlds), UNIT_CASES(the_view_can_differ, views),
+/* In an observing agent's name, past its fence. */
+static const struct {
+    const char *what, *method, *path, *body, *action;
+    bool bad;
+} observed[] = {
+    {"reads", "GET", "/api/v1/nodes/none", NULL, NULL, false},
+    {"asks EC2", NULL, NULL, NULL, "DescribeInstances", false},
+    {"its own ConfigMap", "POST", "/api/v1/namespaces/karp/configmaps",
+     "{'metadata':{'name':'karp-observed'}}", NULL, false},
+    {"another ConfigMap", "POST", "/api/v1/namespaces/karp/configmaps",
+     "{'metadata':{'name':'karp-history'}}", NULL, true},
+    {"a write that is refused", "DELETE", "/api/v1/nodes/none", NULL, NULL, true},
+    {"ends instances", NULL, NULL, NULL, "TerminateInstances", true},
+};
+
+START_TEST(an_observer_can_write)
+{
+    struct sim_run *r = run_with(0, 1, NULL, 0);
+    ck_assert_int_eq(r->n_guests, 1);
+    if (observed[_i].method) {
+        struct kube_port *port = sim_api_port(r->world->api, guest_name(r->guests[0]));
+        AUTO_JSON json_t *body = observed[_i].body ? from_text(observed[_i].body) : NULL;
+        const struct kube_req req = {
+            .method = observed[_i].method, .path = observed[_i].path, .body = body};
+        port->request(port->ctx, &req, answered, NULL);
+        pass(r, NS_PER_MIN);
+        port->close(port->ctx);
+    } else {
+        watchdog_aws(r->watchdog, r->guests[0], observed[_i].action);
+    }
+    const char *first = r->violations.n ? r->violations.v[0] : "nothing";
+    ck_assert_msg(observed[_i].bad ? str_starts(first, "Observes") : r->violations.n == 0, "%s: %s",
+                  observed[_i].what, first);
+    run_free(r);
+}
+END_TEST
+
+UNIT_MAIN("invariants", UNIT_CASES(an_observer_can_write, observed),
+          UNIT_CASES(each_can_fail, worlds), UNIT_CASES(the_view_can_differ, views),
           UNIT_TEST(a_turn_can_be_too_long), UNIT_TEST(the_rate_can_be_too_high))

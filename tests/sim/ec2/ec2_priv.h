@@ -408,6 +408,7 @@ struct simec2 {
     struct simec2_token **token_fifo; /* oldest first */
     size_t n_tokens, cap_tokens;
     struct map *counts;
+    uint64_t calls;                  /* that arrived, of all services */
     struct simec2_message *messages; /* oldest first */
     size_t n_messages, cap_messages;
 };
