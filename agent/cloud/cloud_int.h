@@ -363,7 +363,7 @@ struct plan {
     uint32_t n_types;              /* 0: nothing is to be had */
 };
 
-void plan_build(struct arena *a, const struct plan_in *in, struct plan *ret);
+void plan_make(struct arena *a, const struct plan_in *in, struct plan *ret);
 
 /* ---- outcome.c ------------------------------------------------------------------------------- */
 

@@ -302,6 +302,8 @@ struct simec2_launch {
 /* NULL if the account is full. */
 struct simec2_inst *simec2_launch(struct simec2 *e, const struct simec2_launch *l);
 void simec2_terminate(struct simec2_inst *x, const char *reason_code, const char *reason);
+/* Somebody stops it: it is there, and nothing runs on it. */
+void simec2_stop(struct simec2_inst *x);
 bool simec2_inst_alive(const struct simec2_inst *x); /* pending or running */
 void simec2_inst_free(struct simec2_inst *x);
 struct simec2_inst *simec2_inst_find(const struct simec2 *e, const char *id);
