@@ -336,6 +336,13 @@ static void would_start(struct consolidator *c, const struct consolidate_step *s
     }
 }
 
+static void spare(struct consolidator *c, const struct consolidate_step *s)
+{
+    for (uint32_t i = 0; i < s->n_out; i++) {
+        spared_put(c->spared, s->out[i].node->claim);
+    }
+}
+
 static void start(struct consolidator *c, const struct consolidate_step *s)
 {
     if (c->rt->opt->mode == MODE_OBSERVE) {
@@ -344,6 +351,7 @@ static void start(struct consolidator *c, const struct consolidate_step *s)
     }
     struct order **in = make_orders(c, s);
     if (!in) {
+        spare(c, s);
         return;
     }
     const struct snapshot_node **out = ARENA_NEW_N(&c->mem, const struct snapshot_node *, s->n_out);
