@@ -284,6 +284,8 @@ static const struct option options[] = {
      "which disruptions wait for a decision where the pool does not say: Off, Required, or some of "
      "Underutilized,Drifted,Empty",
      parse_approval},
+    {"approval-ttl", NULL, OPT_DURATION, FIELD(approval_ttl_ns), "24h", NS_PER_MIN, 720 * NS_PER_H,
+     "how long a DisruptionRequest waits for its decision and its execution", NULL},
     {"min-saving", NULL, OPT_SPECIAL, 0, "", 0, 0,
      "what a consolidation has to save where the pool does not say: 10% of the price of what "
      "leaves, or $/h (empty: anything)",

@@ -155,7 +155,8 @@ static bool discovered(const json_t *resources, enum kube_kind k)
  * would say that something is hidden. */
 static void on_karp(void *arg, const struct kube_resp *resp)
 {
-    static const enum kube_kind ours[] = {KIND_DISRUPTION_REQUEST, KIND_HOLD};
+    static const enum kube_kind ours[] = {KIND_DISRUPTION_REQUEST, KIND_DISRUPTION_GRANT,
+                                          KIND_HOLD};
     struct live *l = arg;
     for (size_t i = 0; resp->err.kind == ERR_NONE && i < ARRAY_LEN(ours); i++) {
         if (discovered(resp->body, ours[i])) {
@@ -194,7 +195,8 @@ static void start(struct live *l, uint64_t kinds)
         l->open++;
         (void)kube_get(c, KIND_CONFIG_MAP, l->w->agent_ns, WORLD_OBSERVED, on_observed, l);
     }
-    uint64_t skip = GATHER(KIND_CONFIG_MAP) | GATHER(KIND_DISRUPTION_REQUEST) | GATHER(KIND_HOLD);
+    uint64_t skip = GATHER(KIND_CONFIG_MAP) | GATHER(KIND_DISRUPTION_REQUEST) |
+                    GATHER(KIND_DISRUPTION_GRANT) | GATHER(KIND_HOLD);
     for (int k = 0; k < KIND_COUNT; k++) {
         if ((kinds & ~skip) & GATHER(k)) {
             list(l, (enum kube_kind)k);

@@ -16,10 +16,11 @@
 #define TYPO_DISTANCE 2
 
 static const struct cmd_info *const commands[] = {
-    &cmd_status_info,   &cmd_explain_info, &cmd_consolidate_info, &cmd_simulate_info,
-    &cmd_history_info,  &cmd_replace_info, &cmd_cordon_info,      &cmd_uncordon_info,
-    &cmd_pause_info,    &cmd_resume_info,  &cmd_hold_info,        &cmd_unhold_info,
-    &cmd_snapshot_info, &cmd_version_info};
+    &cmd_status_info,  &cmd_explain_info, &cmd_consolidate_info, &cmd_simulate_info,
+    &cmd_history_info, &cmd_replace_info, &cmd_cordon_info,      &cmd_uncordon_info,
+    &cmd_pause_info,   &cmd_resume_info,  &cmd_hold_info,        &cmd_unhold_info,
+    &cmd_approve_info, &cmd_deny_info,    &cmd_grant_info,       &cmd_snapshot_info,
+    &cmd_version_info};
 
 /* kubectl-karp on PATH is typed "kubectl karp". */
 static const char *program(const char *argv0)

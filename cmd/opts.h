@@ -87,7 +87,14 @@ struct cmd_opts {
     bool yes;          /* of those that write: do not ask */
     const char *until; /* of Holds; NULL = not said */
     int64_t for_ns;    /* likewise; 0 = not said */
-    bool all;          /* pause: launches too */
+    bool all;          /* pause: launches too; approve, deny: every request that waits */
+    /* decisions and grants; NULL and 0 = not said */
+    const char *note, *on_behalf_of, *not_before;
+    bool show, wait, delete;
+    int64_t max_nodes; /* of --all */
+    struct opt_texts grant_pools, grant_reasons;
+    const char *schedule, *time_zone;
+    int64_t duration_ns, max_nodes_per_hour;
     /* offline input and facts */
     struct opt_texts snapshots;
     const char *catalog, *prices, *region, *at;

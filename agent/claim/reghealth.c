@@ -185,7 +185,7 @@ static void note_unregistered(struct reghealth *h, struct row *row, const struct
 void reghealth_failed(struct reghealth *h, const struct nodeclaim *nc)
 {
     const struct nodepool *np = store_pool(h->rt->store, nc->pool);
-    struct row *row = np ? row_of(h, np) : NULL;
+    struct row *row = np && !nodeclaim_had_node(nc) ? row_of(h, np) : NULL;
     if (!row) {
         return;
     }
@@ -243,7 +243,7 @@ static bool any_on_its_way(const struct reghealth *h, const struct nodepool *np)
 {
     for (MAP_EACH(store_all(h->rt->store, STORE_CLAIM), e)) {
         const struct nodeclaim *nc = map_value(e);
-        if (str_eq(nc->pool, np->m.name) && !nc->m.deleted_ns && !claim_is(nc, "Registered")) {
+        if (str_eq(nc->pool, np->m.name) && !nc->m.deleted_ns && !nodeclaim_had_node(nc)) {
             return true;
         }
     }

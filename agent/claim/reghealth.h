@@ -2,7 +2,8 @@
  * reghealth.h - do a pool's nodes join? What its last launches say, and what follows from it.
  *
  * Told are claims that registered, that never launched, and that launched and never registered
- * (liveness.h). Claims that went for other reasons (no stock, a user's deletion) say nothing.
+ * (lifecycle.h). Claims that went for other reasons (no stock, a user's deletion, a Node that was
+ * there and is gone) say nothing.
  *
  *  - NodeRegistrationHealthy on the NodePool, as Karpenter: over the last REGHEALTH_RING of them,
  *    False with at least half of the ring failed (reason RegistrationFailed, or why it was not

@@ -4,6 +4,7 @@
 #include "agent/claim/claim.h"
 #include "agent/claim/launchlog.h"
 #include "agent/cloud/cloud.h"
+#include "agent/consent/consent.h"
 #include "agent/leave/command.h"
 #include "agent/leave/holds.h"
 #include "agent/leave/spared.h"
@@ -36,6 +37,7 @@ struct consolidator {
     enum stage stage, then; /* then: after STAGE_QUIET */
     struct proposals proposals;
     struct timer soon, period, slice, quiet;
+    bool again;        /* the stage, because requests are being marked as begun */
     bool flipped;      /* since the last decision began */
     bool gives_way;    /* pods wait */
     unsigned yields;   /* in a row */
@@ -107,7 +109,7 @@ static const char *held(void *ctx, const struct snapshot_node *n)
 
 static int64_t churn_until(void *ctx UNUSED, const struct snapshot_node *n)
 {
-    return pool_has(n->pool, "ChurnGuard") ? NS_NEVER : 0;
+    return n->pool ? candidate_churn_until(n->pool->np) : 0;
 }
 
 static bool price_suspect(void *ctx, const struct snapshot_pool *p UNUSED)
@@ -131,26 +133,17 @@ static bool lacking(void *ctx, const struct snapshot_node *n)
  */
 
 /* Empty nodes are emptiness.h's, also those that are about to be: their last pods are on their way
- * out. Asked-for replacements are replacer.h's. */
-static bool is_ours(const struct consolidate_step *s)
+ * out; but where they wait for a decision they are ours. Asked-for replacements are replacer.h's.
+ */
+static bool is_ours(const struct consolidator *c, const struct consolidate_step *s)
 {
     for (uint32_t i = 0; i < s->n_out; i++) {
         if (str_eq(s->out[i].drift, "Replace")) {
             return false;
         }
     }
-    return s->reason != DISRUPT_EMPTY && (s->reason == DISRUPT_DRIFTED || s->n_moves > 0);
-}
-
-static bool waits_for_approval(const struct consolidator *c, const struct consolidate_step *s)
-{
-    for (uint32_t i = 0; i < s->n_out; i++) {
-        const struct nodepool *np = s->out[i].node->pool->np;
-        if (approval_of(np, c->rt->opt->approval) & (unsigned)s->reason) {
-            return true;
-        }
-    }
-    return false;
+    return s->reason == DISRUPT_EMPTY ? consent_needed(c->rt, s)
+                                      : s->reason == DISRUPT_DRIFTED || s->n_moves > 0;
 }
 
 static bool in_peace(const struct consolidator *c, const struct consolidate_step *s)
@@ -193,7 +186,7 @@ static bool is_held(const struct consolidator *c, const struct consolidate_step 
 
 static bool may_start(const struct consolidator *c, const struct consolidate_step *s)
 {
-    return is_ours(s) && !is_held(c, s) && !waits_for_approval(c, s) && !in_peace(c, s);
+    return is_ours(c, s) && !is_held(c, s) && !consent_needed(c->rt, s) && !in_peace(c, s);
 }
 
 static const char *pool_of(const struct consolidate_step *s)
@@ -225,7 +218,7 @@ static struct turn *turns_of(struct consolidator *c, const struct consolidate_re
     uint32_t n = 0;
     for (uint32_t i = 0; i < r->n_steps; i++) {
         const struct consolidate_step *s = &r->steps[i];
-        if (is_ours(s) && waits_for_approval(c, s)) {
+        if (is_ours(c, s) && consent_needed(c->rt, s)) {
             say_unapproved(c, s);
         }
         if (may_start(c, s)) {
@@ -252,6 +245,7 @@ static void on_end(void *ctx, const char *node UNUSED, const char *claim, enum c
     } else if (nc) {
         spared_put(c->spared, nc);
     }
+    consent_ended(c->rt->consent, claim, how);
     c->flipped = true;
     look_soon(c);
 }
@@ -358,6 +352,7 @@ static void start(struct consolidator *c, const struct consolidate_step *s)
     }
     struct command_spec spec = {.reason = s->reason,
                                 .type = s->reason == DISRUPT_DRIFTED ? ""
+                                        : s->reason == DISRUPT_EMPTY ? "empty"
                                         : s->n_out > 1               ? "multi"
                                                                      : "single",
                                 .plan = s->digest,
@@ -440,7 +435,8 @@ static bool may_decide(const struct consolidator *c)
 
 static bool busy(const struct consolidator *c)
 {
-    return store_frozen(c->rt->store) || commands_opening(c->rt->commands);
+    return store_frozen(c->rt->store) || commands_opening(c->rt->commands) ||
+           consent_busy(c->rt->consent);
 }
 
 /* ---- after a decision --------------------------------------------------------------------------
@@ -451,6 +447,7 @@ static void on_quiet(void *arg)
     struct consolidator *c = arg;
     if (!may_decide(c)) {
         proposals_clear(&c->proposals);
+        c->again = false;
         c->stage = STAGE_IDLE;
         return; /* the period comes again */
     }
@@ -466,6 +463,21 @@ static void quiet_until(struct consolidator *c, enum stage then, int64_t at_ns)
     c->stage = STAGE_QUIET;
     c->then = then;
     timer_set(&c->rt->timers, &c->quiet, at_ns, on_quiet, c);
+}
+
+/* What needs a decision: asked for once it has been found again; and what has been approved. */
+static void propose_with_consent(struct consolidator *c, const struct consolidate_result *r)
+{
+    struct consent *consent = c->rt->consent;
+    consent_look(consent, &c->mem, &c->snap, r);
+    for (uint32_t i = 0; i < r->n_steps && c->proposals.n < CONSOLIDATOR_STEPS_MAX; i++) {
+        const struct consolidate_step *s = &r->steps[i];
+        if (is_ours(c, s) && consent_needed(c->rt, s) &&
+            consent_wants(consent, &c->mem, &c->snap, s)) {
+            proposals_add(&c->proposals, s)->files = true;
+        }
+    }
+    consent_propose(consent, &c->proposals);
 }
 
 static void propose(struct consolidator *c, const struct consolidate_result *r)
@@ -486,15 +498,53 @@ static void propose(struct consolidator *c, const struct consolidate_result *r)
         log_debug(c->rt->log, "step decided on, waiting before it begins", "Node",
                   s->out[0].node->name, "nodes", log_n(s->n_out), "replacements", log_n(s->n_in));
     }
+    propose_with_consent(c, r);
+}
+
+static void ask_for(struct consolidator *c, struct proposal *p, const struct consolidate_step *s)
+{
+    p->found = true;
+    if (consent_wants(c->rt->consent, &c->mem, &c->snap, s)) {
+        consent_file(c->rt->consent, &c->mem, &c->snap, s);
+    }
+}
+
+/* Marked as begun first, and when that is answered looked for once more. What steps before it use
+ * up of a budget may never be approved: then it is looked at by itself. */
+static void begin_approved(struct consolidator *c, struct proposal *p,
+                           const struct consolidate_step *s)
+{
+    struct consent *consent = c->rt->consent;
+    if (!consent_covers(consent, &c->mem, &c->snap, p->request, s)) {
+        p->found = true; /* the next plan asks anew */
+    } else if (s->n_held_by > 0 || in_peace(c, s)) {
+        p->waits = p->found = c->stage == STAGE_ALONE;
+    } else if (consent_begun(consent, p->request)) {
+        p->found = true;
+        start(c, s);
+    } else if (!p->asked) {
+        p->asked = c->again = true;
+        consent_begin(consent, p->request);
+    } else {
+        p->waits = p->found = true; /* it could not be marked */
+    }
 }
 
 static void carry_out(struct consolidator *c, const struct consolidate_result *r)
 {
     for (uint32_t i = 0; i < r->n_steps; i++) {
-        struct proposal *p = proposals_of(&c->proposals, &r->steps[i]);
-        if (p && !p->found && proposal_holds(p, &r->steps[i]) && may_start(c, &r->steps[i])) {
+        const struct consolidate_step *s = &r->steps[i];
+        struct proposal *p = proposals_of(&c->proposals, s);
+        if (!p || p->found) {
+            continue;
+        }
+        if (p->files) {
+            ask_for(c, p, s);
+        } else if (p->request) {
+            begin_approved(c, p, s);
+        } else if (proposal_holds(p, s) && may_start(c, s)) {
             p->found = true;
-            start(c, &r->steps[i]);
+            start(c, s);
         }
     }
 }
@@ -504,7 +554,10 @@ static void spare_rest(struct consolidator *c)
 {
     for (uint32_t i = 0; i < c->proposals.n; i++) {
         const struct proposal *p = &c->proposals.v[i];
-        for (uint32_t k = 0; !p->found && k < p->n; k++) {
+        if (p->request && (!p->found || p->waits)) {
+            consent_rest(c->rt->consent, p->request, !p->found);
+        }
+        for (uint32_t k = 0; !p->found && !p->request && !p->files && k < p->n; k++) {
             const struct nodeclaim *nc = store_claim(c->rt->store, p->claims[k]);
             if (nc && str_eq(nc->m.uid, p->uids[k])) {
                 spared_put(c->spared, nc);
@@ -555,6 +608,11 @@ static void decided(struct consolidator *c)
     carry_out(c, r);
     close_decision(c);
     c->flipped = true;
+    if (c->again) {
+        c->again = false;
+        quiet_until(c, stage, now_of(c)); /* once it is known whether they may begin */
+        return;
+    }
     if (stage == STAGE_AGAIN && !proposals_all_found(&c->proposals)) {
         quiet_until(c, STAGE_ALONE, now_of(c)); /* once commands are open that were begun */
         return;
@@ -670,7 +728,7 @@ static void on_object(void *arg, const char *key UNUSED, const void *before UNUS
 struct consolidator *consolidator_new(struct runtime *rt)
 {
     static const enum store_kind kinds[] = {STORE_CLAIM, STORE_POOL, STORE_CLASS, STORE_PDB,
-                                            STORE_HOLD};
+                                            STORE_HOLD,  STORE_DREQ, STORE_DGRANT};
     struct consolidator *c = NEW(struct consolidator);
     c->rt = rt;
     c->launches = launchlog_new(rt);

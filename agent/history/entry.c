@@ -2,11 +2,13 @@
 #include "entry.h"
 
 #include "agent/claim/claim.h"
+#include "agent/consent/consent.h"
 #include "agent/leave/command.h"
 #include "agent/store/store.h"
-#include "common/aws/price.h"
+#include "common/base/price.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
+#include "common/core/approval.h"
 #include "common/core/catalog.h"
 #include "why.h"
 
@@ -70,6 +72,19 @@ static void put_command(const struct runtime *rt, json_t *o, const char *id)
 /* ---- the whole ---------------------------------------------------------------------------------
  */
 
+/* Who let it go, where that was asked. */
+static void put_request(const struct runtime *rt, json_t *o, const struct nodeclaim *nc,
+                        const char *code)
+{
+    const struct dreq *r = approval_reason_named(code) ? consent_request_of(rt, nc->m.uid) : NULL;
+    if (r && approval_reason_named(code) == (unsigned)r->reason) {
+        put(o, "request", r->m.name);
+        put(o, "grant", r->grant);
+        put(o, "approvedBy", r->approved_by);
+        put(o, "planDigest", r->plan);
+    }
+}
+
 json_t *entry_new(struct runtime *rt, const struct nodeclaim *nc)
 {
     char at[TIMEFMT_TEXT], code[WHY_CODE], id[COMMAND_ID + 1], plan[COMMAND_PLAN + 1];
@@ -94,6 +109,7 @@ json_t *entry_new(struct runtime *rt, const struct nodeclaim *nc)
     if (why.command && command_plan_of(nc, plan)) {
         put(o, "planDigest", plan);
     }
+    put_request(rt, o, nc, why.code);
     put_price(o, "pricePerHour", claim_price(rt, nc));
     return o;
 }

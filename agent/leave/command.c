@@ -2,6 +2,7 @@
 #include "command.h"
 
 #include "agent/claim/claim.h"
+#include "agent/consent/consent.h"
 #include "agent/plan/creator.h"
 #include "agent/store/intents.h"
 #include "agent/store/store.h"
@@ -199,6 +200,16 @@ static bool forbids(const struct meta *m)
     return v && !str_eq(v, "false");
 }
 
+/* Plans and empty nodes wait for a decision where the pool asks for one; replacements that were
+ * asked for do not. */
+static const char *unapproved(const struct member *m, const struct nodeclaim *nc)
+{
+    char plan[COMMAND_PLAN + 1];
+    return m->c->reason == DISRUPT_EMPTY || command_plan_of(nc, plan)
+               ? consent_stops(m->c->all->rt, nc, m->c->reason)
+               : NULL;
+}
+
 const char *member_changed(const struct member *m)
 {
     struct runtime *rt = m->c->all->rt;
@@ -221,6 +232,7 @@ const char *member_changed(const struct member *m)
         return "its taint or mark was taken off";
     }
     const char *held = hold_stops(rt, nc);
+    held = held ? held : unapproved(m, nc);
     if (held) {
         return held;
     }

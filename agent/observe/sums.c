@@ -1,9 +1,9 @@
 /* sums.c - see sums.h. */
 #include "sums.h"
 
-#include "common/aws/price.h"
 #include "common/base/alloc.h"
 #include "common/base/jsonx.h"
+#include "common/base/price.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
 

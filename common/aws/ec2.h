@@ -27,7 +27,7 @@
 #include "common/base/arena.h"
 #include "common/base/err.h"
 #include "form.h"
-#include "price.h"
+#include "common/base/price.h"
 
 #define EC2_VERSION "2016-11-15"
 #define EC2_USER_DATA_MAX 16384 /* before base64 */

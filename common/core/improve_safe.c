@@ -34,7 +34,7 @@
 
 /* Pods come to places: bins first, then the fixed ones. */
 struct arrival {
-    uint32_t pod, kind, place, bay;
+    uint32_t pod, kind, place, bay, troop;
 };
 
 /* A place that stays as it is: a node or a claim. */
@@ -59,12 +59,6 @@ struct host_rules {
     bool at_home; /* goes where it was planned */
 };
 
-/* A place that has room for the smallest pod. */
-struct host {
-    uint64_t coarse; /* what is left, packed */
-    uint32_t place;
-};
-
 struct turn;
 
 struct improve_safe {
@@ -80,11 +74,8 @@ struct improve_safe {
     uint32_t *bay;        /* per place; IMPROVE_NONE: fixed */
     uint32_t **counts;    /* per place and rule about hosts; NULL: no pod yet that any concerns */
     int64_t (*scale)[2];  /* per place: of cpu and memory */
-    struct host *open;
-    uint32_t *at_open; /* per place where it is there, IMPROVE_NONE: none */
-    uint32_t n_open, start;
-    int64_t least[RES_FIXED];
-    uint64_t least_coarse;
+    struct improve_sieve sieve;
+    uint32_t start;         /* the place where the next look begins */
     uint8_t *accepts;       /* kind × bay: 0 not known, 1 no, 2 yes */
     uint8_t *fixed_accepts; /* kind × fixed place, likewise */
     uint32_t at, round, rounds, quiet, sample;
@@ -120,10 +111,12 @@ static void add_turn(const struct improve *m, struct turns *t, uint32_t pod, uin
                      uint32_t place)
 {
     const struct pod *p = m->s->snap->pods[pod];
-    t->v[t->n++] =
-        (struct turn){p->cls->priority,
-                      p->m.created_ns,
-                      {pod, kind, place, place < m->n_bins ? m->bins[place].bay : IMPROVE_NONE}};
+    t->v[t->n++] = (struct turn){p->cls->priority,
+                                 p->m.created_ns,
+                                 {.pod = pod,
+                                  .kind = kind,
+                                  .place = place,
+                                  .bay = place < m->n_bins ? m->bins[place].bay : IMPROVE_NONE}};
 }
 
 static void add_bins(const struct improve *m, struct turns *t)
@@ -269,19 +262,26 @@ static void find_rules(const struct improve *m, const struct improve_kind *k,
     }
 }
 
-static void find_least(const struct improve *m, struct improve_safe *r)
+static void find_scored(const struct improve *m, struct improve_safe *r)
 {
     r->cpu = r->memory = -1;
     for (uint32_t d = 0; d < m->n_dims; d++) {
-        r->least[d] = INT64_MAX;
         r->cpu = m->dims[d] == RES_CPU ? (int)d : r->cpu;
         r->memory = m->dims[d] == RES_MEMORY ? (int)d : r->memory;
-        for (uint32_t i = 0; i < r->n_pods; i++) {
-            int64_t need = m->kinds[r->pods[i].kind].need[d];
-            r->least[d] = need < r->least[d] ? need : r->least[d];
-        }
     }
-    r->least_coarse = improve_pack_need(m, r->least);
+}
+
+/* Pods of a kind that are planned in one bay are taken by the same places. Those that follow a
+ * fixed place into its zones are each by itself. */
+static void find_troops(struct improve *m, struct improve_safe *r)
+{
+    improve_sieve_begin(m, &r->sieve, r->n_places);
+    for (uint32_t i = 0; i < r->n_pods; i++) {
+        struct arrival *p = &r->pods[i];
+        bool alone = p->bay == IMPROVE_NONE && m->kinds[p->kind].zonal;
+        p->troop = alone ? IMPROVE_NONE : improve_sieve_troop(m, &r->sieve, p->kind, p->bay);
+    }
+    improve_sieve_ready(m, &r->sieve);
 }
 
 /* Pods that were on the nodes before this pass. */
@@ -333,14 +333,13 @@ static void prepare(struct improve *m, struct improve_safe *r)
     r->counts = ARENA_NEW_N(a, uint32_t *, n);
     r->bay = ARENA_NEW_N(a, uint32_t, n);
     r->room = ARENA_NEW_N(a, const int64_t *, n);
-    r->open = ARENA_NEW_N(a, struct host, n);
-    r->at_open = ARENA_NEW_N(a, uint32_t, n);
     r->accepts = ARENA_NEW_N(a, uint8_t, (size_t)m->n_kinds * m->n_bays);
     r->fixed_accepts = ARENA_NEW_N(a, uint8_t, (size_t)m->n_kinds * r->n_fixed);
     r->rules = ARENA_NEW_N(a, struct host_rules, m->n_kinds);
     r->rounds = within(REPLAYED, r->n_pods, ROUNDS_MIN, ROUNDS_MAX);
     r->sample = within(COMPARED, r->n_pods, SAMPLE_MIN, SAMPLE_MAX);
-    find_least(m, r);
+    find_scored(m, r);
+    find_troops(m, r);
     for (uint32_t i = 0; i < m->n_kinds; i++) {
         find_rules(m, &m->kinds[i], &r->rules[i]);
     }
@@ -376,36 +375,9 @@ static void find_scale(struct improve_safe *r, uint32_t place)
     r->scale[place][1] = memory > 0 ? (INT64_C(10000) << SCALE_BITS) / memory : 0;
 }
 
-/* Has room again, or another amount of it. */
-static void note_room(const struct improve *m, struct improve_safe *r, uint32_t place)
-{
-    if (r->at_open[place] == IMPROVE_NONE) {
-        r->at_open[place] = r->n_open;
-        r->open[r->n_open++].place = place;
-    }
-    r->open[r->at_open[place]].coarse = improve_pack_room(m, left_of(m, r, place));
-}
-
-/* Bins that are full are put aside. */
-static void put_aside(struct improve_safe *r)
-{
-    for (uint32_t i = 0; i < r->n_open;) {
-        if (improve_may_fit(r->open[i].coarse, r->least_coarse)) {
-            i++;
-            continue;
-        }
-        r->at_open[r->open[i].place] = IMPROVE_NONE;
-        r->open[i] = r->open[--r->n_open];
-        if (i < r->n_open) {
-            r->at_open[r->open[i].place] = i;
-        }
-    }
-}
-
 static void begin_place(const struct improve *m, struct improve_safe *r, uint32_t i)
 {
     const uint32_t *before = i < m->n_bins ? NULL : r->fixed[i - m->n_bins].counts;
-    r->at_open[i] = IMPROVE_NONE;
     if (before != NULL && r->counts[i] == NULL) {
         r->counts[i] = ARENA_NEW_N(m->s->a, uint32_t, m->n_groups);
     }
@@ -421,17 +393,19 @@ static void begin_place(const struct improve *m, struct improve_safe *r, uint32_
     if (r->room[i] != NULL) {
         memcpy(left_of(m, r, i), r->room[i], m->lanes * sizeof(*r->left));
         find_scale(r, i);
-        note_room(m, r, i);
+        improve_sieve_open(&r->sieve, i);
     }
 }
 
 static void begin_round(struct improve *m, struct improve_safe *r)
 {
-    r->n_open = r->start = 0;
+    r->start = 0;
     r->grown = false;
+    improve_sieve_round(&r->sieve, r->round == 0);
     for (uint32_t i = 0; i < r->n_places; i++) {
         begin_place(m, r, i);
     }
+    improve_sieve_opened(&r->sieve);
 }
 
 /* ---- filters --------------------------------------------------------------------------------- */
@@ -599,21 +573,10 @@ static void bind(const struct improve *m, struct improve_safe *r, const struct a
     for (uint32_t d = 0; d < m->lanes; d++) {
         left[d] -= m->kinds[p->kind].need[d];
     }
-    note_room(m, r, place);
     for (uint32_t i = 0; i < rules->n_counted; i++) {
         *counts = *counts ? *counts : ARENA_NEW_N(m->s->a, uint32_t, m->n_groups);
         (*counts)[rules->counted[i]]++;
     }
-}
-
-/* Those of up to 64 open bins that may have room, without a branch for each. */
-static uint64_t likely(const struct host *v, uint32_t n, uint64_t need)
-{
-    uint64_t ret = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        ret |= (uint64_t)improve_may_fit(v[i].coarse, need) << i;
-    }
-    return ret;
 }
 
 struct choice {
@@ -622,29 +585,47 @@ struct choice {
     struct bay_memo bays;
 };
 
-/* Looks at the open bins from..to; returns where the next look begins. */
+static bool takes(struct improve *m, struct improve_safe *r, const struct arrival *p,
+                  uint32_t place, struct choice *c)
+{
+    if (!improve_fits(m->lanes, left_of(m, r, place), m->kinds[p->kind].need)) {
+        improve_sieve_full(m, &r->sieve, p->kind, place, left_of(m, r, place));
+        return false;
+    }
+    if (!hosts_ok(r, p, place) || !accepts_memo(m, r, p, place, &c->bays)) {
+        improve_sieve_refused(&r->sieve, p->troop, place);
+        return false;
+    }
+    return true;
+}
+
+/* Looks at the places from..to; returns where the next look begins. */
 static uint32_t look(struct improve *m, struct improve_safe *r, const struct arrival *p,
                      uint32_t from, uint32_t to, struct choice *c)
 {
-    const struct improve_kind *k = &m->kinds[p->kind];
-    for (uint32_t at = from; at < to; at += 64) {
-        uint32_t n = to - at < 64 ? to - at : 64;
-        m->looks += n / 4;
-        for (uint64_t bits = likely(r->open + at, n, k->coarse); bits != 0; bits &= bits - 1) {
-            uint32_t i = at + (uint32_t)__builtin_ctzll(bits), place = r->open[i].place;
-            const int64_t *left = left_of(m, r, place);
-            if (!improve_fits(m->lanes, left, k->need) || !hosts_ok(r, p, place) ||
-                !accepts_memo(m, r, p, place, &c->bays)) {
+    const int64_t *need = m->kinds[p->kind].need;
+    const uint64_t *room = improve_sieve_by_size(&r->sieve, p->kind);
+    const uint64_t *take = improve_sieve_by_troop(&r->sieve, p->troop);
+    uint64_t own = UINT64_C(1) << p->place % 64, behind = ~UINT64_C(0) << from % 64;
+    m->looks += (to - from) / 256;
+    for (uint32_t w = from / 64; w * 64 < to; w++, behind = ~UINT64_C(0)) {
+        uint64_t bits = room[w] & (take[w] | (w == p->place / 64 ? own : 0)) & behind;
+        bits &= to - w * 64 < 64 ? (UINT64_C(1) << to % 64) - 1 : ~UINT64_C(0);
+        for (; bits != 0; bits &= bits - 1) {
+            uint32_t place = w * 64 + (uint32_t)__builtin_ctzll(bits);
+            m->looks++;
+            if (!takes(m, r, p, place, c)) {
                 continue;
             }
-            int64_t now = score(r, place, left, k->need) + (r->round > 0 ? noise(r, place) : 0);
+            int64_t now =
+                score(r, place, left_of(m, r, place), need) + (r->round > 0 ? noise(r, place) : 0);
             if (c->place == IMPROVE_NONE || now > c->score ||
                 (now == c->score && place < c->place)) {
                 c->place = place;
                 c->score = now;
             }
             if (++c->found == r->sample) {
-                return i + 1;
+                return place + 1;
             }
         }
     }
@@ -655,8 +636,8 @@ static uint32_t look(struct improve *m, struct improve_safe *r, const struct arr
 static uint32_t best_place(struct improve *m, struct improve_safe *r, const struct arrival *p)
 {
     struct choice c = {.place = IMPROVE_NONE};
-    uint32_t start = r->start < r->n_open ? r->start : 0;
-    r->start = look(m, r, p, start, r->n_open, &c);
+    uint32_t start = r->start < r->n_places ? r->start : 0;
+    r->start = look(m, r, p, start, r->n_places, &c);
     if (c.found < r->sample) {
         r->start = look(m, r, p, 0, start, &c);
     }
@@ -700,6 +681,7 @@ static void grow_one(struct improve *m, struct improve_safe *r, const struct arr
     b->rank = best_rank;
     r->room[best] = m->bays[b->bay].menu.room[best_rank];
     find_scale(r, best);
+    improve_sieve_larger(&r->sieve, best);
     b->changed = r->grown = true;
     bind(m, r, p, best);
 }
@@ -716,7 +698,6 @@ bool improve_safe_step(struct improve *m, struct improve_safe *r)
     if (r->at == 0) {
         begin_round(m, r);
     }
-    put_aside(r);
     for (uint32_t i = 0; i < PODS_PER_STEP && r->at < r->n_pods; i++, r->at++) {
         uint32_t place = best_place(m, r, &r->pods[r->at]);
         if (place != IMPROVE_NONE) {

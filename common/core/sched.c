@@ -119,6 +119,26 @@ bool sched_parse_share(const char *text, uint32_t *ret_permyriad)
     return true;
 }
 
+/* Where new nodes of the pools can come to be, if they have one catalog. */
+static void begin_zones(struct sched *s)
+{
+    bool one = true;
+    for (uint32_t i = 0; i < s->n_pools; i++) {
+        const struct snapshot_pool *p = s->pools[i].in;
+        if (p->catalog == NULL || p->offerings == NULL) {
+            continue;
+        }
+        one = one && (s->catalog == NULL || s->catalog == p->catalog);
+        s->catalog = p->catalog;
+        for (uint32_t z = 0; z < catalog_n_zones(p->catalog); z++) {
+            struct offer_mask mask = {UINT64_C(1) << z, (1u << CT_COUNT) - 1};
+            bool offered = offerings_any(p->offerings, mask, s->pools[i].tm.types);
+            s->zones |= (uint64_t)offered << z;
+        }
+    }
+    s->catalog = one ? s->catalog : NULL;
+}
+
 static void begin_pools(struct sched *s)
 {
     s->pools = ARENA_NEW_N(s->a, struct sched_pool, s->snap->n_pools);
@@ -199,6 +219,7 @@ struct sched *sched_begin_moving(struct arena *a, const struct snapshot *snap,
     begin_pods(s, moving, n_moving);
     begin_nodes(s);
     begin_pools(s);
+    begin_zones(s);
     begin_homes(s);
     sched_reserve_begin(s);
     sched_topo_begin(s);
@@ -304,15 +325,26 @@ static bool claim_before(const struct sched_open *x, const struct sched_open *y)
     return x->index < y->index;
 }
 
+/* Of the places from..to of the order the first whose claim comes after that one. */
+static uint32_t order_find(const struct sched *s, uint32_t from, uint32_t to, uint32_t claim)
+{
+    while (from < to) {
+        uint32_t middle = from + (to - from) / 2;
+        if (claim_before(s->claims[s->order[middle]], s->claims[claim])) {
+            from = middle + 1;
+        } else {
+            to = middle;
+        }
+    }
+    return from;
+}
+
 /* The claim at a place of the order has one pod more. */
 static void reorder(struct sched *s, uint32_t at)
 {
-    uint32_t moved = s->order[at];
-    for (; at + 1 < s->n_claims && claim_before(s->claims[s->order[at + 1]], s->claims[moved]);
-         at++) {
-        s->order[at] = s->order[at + 1];
-    }
-    s->order[at] = moved;
+    uint32_t moved = s->order[at], to = order_find(s, at + 1, s->n_claims, moved) - 1;
+    memmove(&s->order[at], &s->order[at + 1], (to - at) * sizeof(*s->order));
+    s->order[to] = moved;
 }
 
 /* A claim for reserved capacity keeps a unit of some reservation; what would lose it the last goes
@@ -327,15 +359,27 @@ static bool still_reserved(struct sched *s, struct sched_open *c, struct sched_t
     return sched_reserve_find(s, c, t, ret);
 }
 
+/* The first place from there on whose claim is not in the set. */
+static uint32_t pass_over(const struct sched *s, const struct claim_set *set, uint32_t at)
+{
+    const uint32_t *order = s->order, n = s->n_claims;
+    const uint64_t *words = set->words;
+    uint32_t n_words = set->n_words;
+    while (at < n && order[at] / 64 < n_words && bits_test(words, order[at])) {
+        at++;
+    }
+    return at;
+}
+
 static bool try_claim(struct sched *s, struct sched_class *k, struct sched_ask *ask, uint32_t way)
 {
     if (ask->refused.n + ask->refused_now.n >= s->n_claims) {
         return false;
     }
     uint32_t from = s->pos;
-    while (s->pos < s->n_claims && (claim_set_has(&ask->refused, s->order[s->pos]) ||
-                                    claim_set_has(&ask->refused_now, s->order[s->pos]))) {
-        s->pos++;
+    s->pos = pass_over(s, &ask->refused, s->pos);
+    while (s->pos < s->n_claims && claim_set_has(&ask->refused_now, s->order[s->pos])) {
+        s->pos = pass_over(s, &ask->refused, s->pos + 1);
     }
     s->idle += s->pos - from;
     if (s->pos >= s->n_claims) {
@@ -389,10 +433,8 @@ struct sched_open *sched_open_beside(struct sched *s, const struct sched_open *l
 
 static void order_new(struct sched *s, uint32_t index)
 {
-    uint32_t at = s->n_claims - 1;
-    for (; at > 0 && claim_before(s->claims[index], s->claims[s->order[at - 1]]); at--) {
-        s->order[at] = s->order[at - 1];
-    }
+    uint32_t n = s->n_claims - 1, at = order_find(s, 0, n, index);
+    memmove(&s->order[at + 1], &s->order[at], (n - at) * sizeof(*s->order));
     s->order[at] = index;
 }
 

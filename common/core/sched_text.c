@@ -3,8 +3,6 @@
 
 #include "common/base/str.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 struct text *text_begin(struct text_table *t)
@@ -27,21 +25,6 @@ static void text_room(struct text *t, uint32_t n)
     t->cap = cap;
 }
 
-void text_add(struct text *t, const char *fmt, ...)
-{
-    for (;;) {
-        va_list ap;
-        va_start(ap, fmt);
-        int n = vsnprintf(t->p ? t->p + t->n : NULL, t->cap - t->n, fmt, ap);
-        va_end(ap);
-        if (n >= 0 && (uint32_t)n < t->cap - t->n) {
-            t->n += (uint32_t)n;
-            return;
-        }
-        text_room(t, n > 0 ? (uint32_t)n : 1);
-    }
-}
-
 void text_str(struct text *t, const char *s)
 {
     uint32_t n = (uint32_t)strlen(s);
@@ -52,16 +35,20 @@ void text_str(struct text *t, const char *s)
     t->n += n + 1;
 }
 
-void text_ptr(struct text *t, const void *p)
+void text_num(struct text *t, uint64_t n)
 {
-    char hex[2 * sizeof(p) + 1], *at = hex + sizeof(hex) - 1;
-    uintptr_t v = (uintptr_t)p;
+    char hex[2 * sizeof(n) + 1], *at = hex + sizeof(hex) - 1;
     *at = '\0';
     do {
-        *--at = "0123456789abcdef"[v & 15];
-        v >>= 4;
-    } while (v != 0);
+        *--at = "0123456789abcdef"[n & 15];
+        n >>= 4;
+    } while (n != 0);
     text_str(t, at);
+}
+
+void text_ptr(struct text *t, const void *p)
+{
+    text_num(t, (uintptr_t)p);
 }
 
 static uint64_t hash_of(const struct text *t)

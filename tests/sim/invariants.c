@@ -6,6 +6,7 @@
 #include "common/base/quantity.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
+#include "consentlook.h"
 #include "disruptlook.h"
 #include "guest.h"
 #include "held.h"
@@ -266,6 +267,17 @@ static bool instance_lives(const struct sim_watchdog *w, const json_t *claim)
     return true;
 }
 
+static void check_consent(struct sim_watchdog *w, const json_t *claim)
+{
+    const char *reason = jsonx_str_or(mark_of(claim), "reason", "");
+    const char *why = disruptlook_asks(api_of(w), claim, reason)
+                          ? consentlook_lacks(api_of(w), claim, reason)
+                          : NULL;
+    if (why) {
+        violation(w, "Approval", jsonx_str_or(claim, "metadata.name", ""), why);
+    }
+}
+
 static void check_removal(struct sim_watchdog *w, const struct sim_change *change)
 {
     const json_t *claim = change->before;
@@ -283,9 +295,7 @@ static void check_removal(struct sim_watchdog *w, const struct sim_change *chang
     }
     check_budget(w, claim);
     check_replaced(w, claim);
-    if (disruptlook_unapproved(api_of(w), claim, jsonx_str_or(mark_of(claim), "reason", ""))) {
-        violation(w, "Approval", jsonx_str_or(claim, "metadata.name", ""), "nobody decided on it");
-    }
+    check_consent(w, claim);
     check_held(w, change, true);
 }
 

@@ -13,8 +13,8 @@
 
 #include <errno.h>
 
-static const char *const verb_names[STEP_VERBS] = {"apply", "delete", "scale", "patch", "ec2",
-                                                   "sqs",   "api",    "agent", "world", "expect"};
+static const char *const verb_names[STEP_VERBS] = {
+    "apply", "delete", "scale", "patch", "decide", "ec2", "sqs", "api", "agent", "world", "expect"};
 
 int scenario_keys(const json_t *o, const char *where, const char *const *allowed,
                   struct err *reterr)

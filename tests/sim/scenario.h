@@ -26,6 +26,7 @@ enum step_verb {
     STEP_DELETE,
     STEP_SCALE,
     STEP_PATCH,
+    STEP_DECIDE,
     STEP_EC2,
     STEP_SQS,
     STEP_API,

@@ -170,6 +170,23 @@ static int check_patch(const json_t *arg, const char *where, struct err *reterr)
     return jsonx_obj(arg, "merge") ? 0 : wrong(reterr, where, "merge", "a map");
 }
 
+static int check_decide(const json_t *arg, const char *where, struct err *reterr)
+{
+    static const char *const keys[] = {"decision", "by",    "note", "notBefore",
+                                       "reason",   "limit", NULL};
+    const char *decision = jsonx_str_or(arg, "decision", "");
+    if (scenario_keys(arg, where, keys, reterr) < 0 || check_text(arg, "by", where, reterr) < 0 ||
+        check_text(arg, "note", where, reterr) < 0 ||
+        check_text(arg, "reason", where, reterr) < 0 ||
+        check_duration(arg, "notBefore", where, reterr) < 0 ||
+        check_number(arg, "limit", 1, where, reterr) < 0) {
+        return -1;
+    }
+    return str_eq(decision, "Approved") || str_eq(decision, "Denied")
+               ? 0
+               : wrong(reterr, where, "decision", "Approved or Denied");
+}
+
 /* ---- the cloud
  * ------------------------------------------------------------------------------------ */
 
@@ -462,6 +479,8 @@ int step_check(enum step_verb verb, const json_t *arg, const char *where, struct
         return check_scale(arg, where, reterr);
     case STEP_PATCH:
         return check_patch(arg, where, reterr);
+    case STEP_DECIDE:
+        return check_decide(arg, where, reterr);
     case STEP_EC2:
         return check_ec2(arg, where, reterr);
     case STEP_SQS:

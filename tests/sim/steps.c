@@ -208,6 +208,63 @@ static int do_patch(struct sim_run *r, const json_t *arg, struct err *reterr)
     return hits ? 0 : -1;
 }
 
+/* ---- decisions on DisruptionRequests
+ * ------------------------------------------------------------------------------------- */
+
+static bool waits(const json_t *o, const char *reason)
+{
+    return str_eq(jsonx_str_or(o, "status.phase", "Pending"), "Pending") &&
+           !jsonx_str(o, "spec.decision") &&
+           (!reason || str_eq(reason, jsonx_str(o, "spec.reason")));
+}
+
+static json_t *decision_of(const struct sim_run *r, const json_t *arg)
+{
+    char at[TIMEFMT_TEXT];
+    int64_t after_ns = 0;
+    json_t *spec = json_pack("{s:s, s:s}", "decision", jsonx_str(arg, "decision"), "decidedBy",
+                             jsonx_str_or(arg, "by", STEP_WHO));
+    if (jsonx_str(arg, "note")) {
+        json_object_set_new(spec, "note", json_string(jsonx_str(arg, "note")));
+    }
+    if (jsonx_str(arg, "notBefore")) {
+        (void)timefmt_parse_duration_days(jsonx_str(arg, "notBefore"), &after_ns);
+        json_object_set_new(
+            spec, "notBefore",
+            json_string(timefmt_rfc3339(vclock_wall(&r->world->clock) + after_ns, at)));
+    }
+    return json_pack("{s:o}", "spec", spec);
+}
+
+/* On those that wait, in the order of their names. */
+static int do_decide(struct sim_run *r, const json_t *arg, struct err *reterr)
+{
+    const char *who = jsonx_str_or(arg, "by", STEP_WHO);
+    int64_t left = jsonx_int(arg, "limit", INT64_MAX);
+    json_t *names = json_array();
+    AUTO_JSON json_t *owned = names;
+    size_t i;
+    json_t *name;
+    for (size_t k = 0; k < sim_api_count(r->world->api, SIM_DISRUPTIONREQUEST); k++) {
+        const json_t *o = sim_api_at(r->world->api, SIM_DISRUPTIONREQUEST, k);
+        if (left > 0 && waits(o, jsonx_str(arg, "reason"))) {
+            json_array_append_new(names, json_string(jsonx_str(o, "metadata.name")));
+            left--;
+        }
+    }
+    json_array_foreach (names, i, name) {
+        sim_note(r->world, "%s by %s: %s", jsonx_str(arg, "decision"), who,
+                 json_string_value(name));
+        if (sim_api_patch(r->world->api, who, SIM_DISRUPTIONREQUEST, "", "",
+                          json_string_value(name), decision_of(r, arg), NULL, reterr) < 0) {
+            return -1;
+        }
+    }
+    return json_array_size(names) > 0
+               ? 0
+               : err_set(reterr, ERR_INVALID, "no DisruptionRequest waits for a decision");
+}
+
 /* ---- the cloud
  * ------------------------------------------------------------------------------------- */
 
@@ -568,6 +625,8 @@ int step_do(struct sim_run *r, const struct scenario_step *s, struct err *reterr
         return do_scale(r, s->arg, reterr);
     case STEP_PATCH:
         return do_patch(r, s->arg, reterr);
+    case STEP_DECIDE:
+        return do_decide(r, s->arg, reterr);
     case STEP_EC2:
         return do_ec2(r, s->arg, reterr);
     case STEP_SQS:

@@ -23,7 +23,7 @@ static void put(struct rig *r, json_t *o)
     store_observe(r->s, o);
 }
 
-/* Its conditions are the letters: l launched, r registered. */
+/* Its conditions are the letters: l launched, r registered; n its Node was there once. */
 static void claim(struct rig *r, int i, const char *is)
 {
     json_t *o = fake_json(
@@ -40,6 +40,9 @@ static void claim(struct rig *r, int i, const char *is)
                             "LaunchFailed", "message", "no", "type", "Registered", "status",
                             strchr(is, 'r') ? "True" : "Unknown", "reason", "NodeNotFound",
                             "message", "Node not registered with cluster"));
+    if (strchr(is, 'n')) {
+        jsonx_set_new(o, "status.nodeName", json_string(name));
+    }
     put(r, o);
     json_decref(o);
 }
@@ -115,6 +118,7 @@ static void restart(struct rig *r)
 
 /* launch by launch:
  *   f launched, never registered   u never launched   g registered   w on its way
+ *   n went because its Node was there and is gone     N the same is still there
  *   p somebody changes the pool    c or its class     R a restart
  *   1..9 that many times five minutes pass */
 static const struct {
@@ -141,6 +145,9 @@ static const struct {
     {"fff3w4", "False RegistrationFailed", true, 0}, /* one at a time */
     {"fff3f", "False RegistrationFailed", true, 0},
     {"fff3f3", "False RegistrationFailed", true, 1},
+    {"nnnn", "Unknown AwaitingReconciliation", false, -1}, /* they had joined */
+    {"ffnf", "False RegistrationFailed", true, 0},
+    {"fffN3", "False RegistrationFailed", true, 1}, /* not one on its way */
     {"fffg", "False RegistrationFailed", false, -1},
     {"ffgf", "False RegistrationFailed", false, -1},
     {"fffp", "Unknown AwaitingReconciliation", false, -1},
@@ -162,6 +169,12 @@ static void play(struct rig *r, char c)
     switch (c) {
     case 'f':
         fails(r, "l");
+        break;
+    case 'n':
+        fails(r, "ln");
+        break;
+    case 'N':
+        claim(r, ++r->claims, "ln");
         break;
     case 'u':
         fails(r, "");

@@ -89,7 +89,8 @@ static void write_groups(struct buf *b, const struct simec2_inst *x)
     for (size_t i = 0; x->groups && x->groups[i]; i++) {
         put_open(b, "item");
         put_str(b, "groupId", x->groups[i]);
-        put_str(b, "groupName", SIMEC2_GROUP_NAME);
+        put_str(b, "groupName",
+                str_eq(x->groups[i], SIMEC2_GROUP_ID) ? SIMEC2_GROUP_NAME : SIMEC2_EXTRA_NAME);
         put_close(b, "item");
     }
     put_close(b, "groupSet");

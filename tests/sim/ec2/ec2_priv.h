@@ -31,6 +31,8 @@
 #define SUBNET_FREE_IPS 4000
 #define SIMEC2_GROUP_ID "sg-00000000000000001"
 #define SIMEC2_GROUP_NAME "nodes"
+#define SIMEC2_EXTRA_ID "sg-00000000000000002" /* is there, and has a tag of its own alone */
+#define SIMEC2_EXTRA_NAME "extra"
 #define SIMEC2_VPC_ID "vpc-00000000000000001"
 #define LISTED_AFTER_DEATH_NS NS_PER_H
 #define TOKEN_LIFE_NS (24 * NS_PER_H)
@@ -409,6 +411,7 @@ struct simec2 {
     struct simec2_token **token_fifo; /* oldest first */
     size_t n_tokens, cap_tokens;
     struct map *counts;
+    uint64_t calls;                  /* that arrived, of all services */
     struct simec2_message *messages; /* oldest first */
     size_t n_messages, cap_messages;
 };
