@@ -475,6 +475,7 @@ void simec2_delete_template(struct simec2_call *c);
 void simec2_run_instances(struct simec2_call *c);
 void simec2_describe_instances(struct simec2_call *c);
 void simec2_terminate_instances(struct simec2_call *c);
+void simec2_console(struct simec2_call *c);
 void simec2_create_tags(struct simec2_call *c);
 void simec2_describe_status(struct simec2_call *c);
 void simec2_describe_subnets(struct simec2_call *c);
