@@ -28,6 +28,7 @@
 #define SAMPLE_MAX 100u
 #define SCALE_BITS 20
 #define MEMORY_BITS 20
+#define BAYS_FEW 8u
 #define PODS_PER_STEP 64u
 #define RUN 4096u
 #define FIXED_MAX 1000000u /* kinds times fixed places; with more they are left out */
@@ -401,7 +402,7 @@ static void begin_round(struct improve *m, struct improve_safe *r)
 {
     r->start = 0;
     r->grown = false;
-    improve_sieve_round(&r->sieve, r->round == 0);
+    improve_sieve_round(m, &r->sieve, r->round == 0);
     for (uint32_t i = 0; i < r->n_places; i++) {
         begin_place(m, r, i);
     }
@@ -479,12 +480,11 @@ static bool accepts_fixed(struct improve *m, struct improve_safe *r, const struc
     return *known == 2;
 }
 
-static bool accepts_bay(struct improve *m, struct improve_safe *r, const struct arrival *p,
-                        uint32_t bay)
+static bool accepts_bay(struct improve *m, struct improve_safe *r, uint32_t kind, uint32_t bay)
 {
-    uint8_t *known = &r->accepts[(size_t)p->kind * m->n_bays + bay];
+    uint8_t *known = &r->accepts[(size_t)kind * m->n_bays + bay];
     if (*known == 0) {
-        *known = find_accepts(m, &m->kinds[p->kind], m->bays[bay].like) ? 2 : 1;
+        *known = find_accepts(m, &m->kinds[kind], m->bays[bay].like) ? 2 : 1;
     }
     return *known == 2;
 }
@@ -500,7 +500,32 @@ static bool accepts(struct improve *m, struct improve_safe *r, const struct arri
         return false;
     }
     return bay == IMPROVE_NONE ? accepts_fixed(m, r, p, place - m->n_bins)
-                               : accepts_bay(m, r, p, bay);
+                               : accepts_bay(m, r, p->kind, bay);
+}
+
+/* Bays that do not take a troop, found out beforehand where they are few. */
+static void find_takers(struct improve *m, struct improve_safe *r)
+{
+    struct improve_sieve *v = &r->sieve;
+    if (m->n_bays > BAYS_FEW) {
+        return;
+    }
+    uint64_t *bins = ARENA_NEW_N(m->s->a, uint64_t, (size_t)m->n_bays * v->n_words);
+    for (uint32_t i = 0; i < m->n_bins; i++) {
+        bits_set(bins + (size_t)r->bay[i] * v->n_words, i);
+    }
+    for (uint32_t i = 0; i < v->n_troops; i++) {
+        const struct improve_troop *t = &v->troop[i];
+        uint64_t *base = v->base + (size_t)i * v->n_words;
+        for (uint32_t b = 0; b < m->n_bays; b++) {
+            bool away = m->kinds[t->kind].zonal &&
+                        m->bays[t->bay].like->offer.zones != m->bays[b].like->offer.zones;
+            bool takes = b == t->bay || (!away && accepts_bay(m, r, t->kind, b));
+            for (uint32_t w = 0; w < v->n_words && !takes; w++) {
+                base[w] &= ~bins[(size_t)b * v->n_words + w];
+            }
+        }
+    }
 }
 
 /* Of the first bays, for one pod, asked once. */
@@ -694,6 +719,9 @@ bool improve_safe_step(struct improve *m, struct improve_safe *r)
             prepare(m, r);
         }
         return false;
+    }
+    if (r->at == 0 && r->round == 0) {
+        find_takers(m, r);
     }
     if (r->at == 0) {
         begin_round(m, r);

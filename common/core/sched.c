@@ -544,15 +544,15 @@ static uint64_t place(struct sched *s)
 {
     struct sched_class *k = &s->classes[s->class_of[s->pod]];
     uint32_t i;
-    /* Pods that move were bound once. */
-    bool asks = s->pod < s->snap->n_pods;
-    enum reason_code gate = asks ? sched_pod_gate(s->pods[s->pod]) : REASON_NONE;
     enum leg_kind kind = leg_of(s, k, s->leg, &i);
-    if (gate != REASON_NONE) {
-        refuse_pod(s, gate);
-        return 0;
-    }
     if (s->leg == 0 && s->pos == 0) {
+        /* Pods that move were bound once. */
+        bool asks = s->pod < s->snap->n_pods;
+        enum reason_code gate = asks ? sched_pod_gate(s->pods[s->pod]) : REASON_NONE;
+        if (gate != REASON_NONE) {
+            refuse_pod(s, gate);
+            return 0;
+        }
         sched_learn(s, k);
     }
     if (s->whatif != NULL) {
