@@ -204,6 +204,7 @@ struct improve_sieve {
     uint64_t *take; /* per troop likewise */
     uint64_t *base; /* per troop places that take it whoever else is there, as far as is known */
     uint64_t *all;  /* words of ones */
+    uint64_t *fresh;
 };
 
 struct improve_troop {
@@ -216,7 +217,7 @@ uint32_t improve_sieve_troop(struct improve *m, struct improve_sieve *v, uint32_
 /* All troops are known; then `base` may lose places, before the first round. */
 void improve_sieve_ready(struct improve *m, struct improve_sieve *v);
 void improve_sieve_round(const struct improve *m, struct improve_sieve *v, bool first);
-/* The places of the round one by one, then that these are all. */
+/* Places that are there from now on, one by one, then that these are all. */
 void improve_sieve_open(struct improve_sieve *v, uint32_t place);
 void improve_sieve_opened(struct improve_sieve *v);
 void improve_sieve_larger(struct improve_sieve *v, uint32_t place);
