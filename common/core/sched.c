@@ -13,7 +13,7 @@
 
 void sched_options_default(struct sched_options *o)
 {
-    *o = (struct sched_options){.placement = PLACEMENT_BASELINE,
+    *o = (struct sched_options){.placement = PLACEMENT_COMPATIBLE,
                                 .preference = PREFERENCE_RESPECT,
                                 .min_values = MIN_VALUES_STRICT,
                                 .max_types = 600,
