@@ -19,8 +19,8 @@
  *
  * Writes are one patch of the whole text (ledger.h bounds it) under the version that was read, at
  * most one every HISTORY_PAUSE_NS, with all that has come together; on a conflict it is read again,
- * so two agents lose nothing of each other. An observing agent writes none: it removes nothing and
- * would only guess.
+ * so two agents lose nothing of each other. An observing agent writes none: it removes nothing
+ * (observe/observer.h has its record).
  */
 #ifndef KARP_AGENT_HISTORY_H
 #define KARP_AGENT_HISTORY_H

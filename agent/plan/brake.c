@@ -98,18 +98,10 @@ void brake_created(struct brake *b, const char *claim, const struct order *o)
 /* ---- price -------------------------------------------------------------------------------------
  */
 
-static int64_t claim_price(const struct brake *b, const char *name, const struct nodeclaim *nc)
+static int64_t price_of(const struct brake *b, const char *name, const struct nodeclaim *nc)
 {
     const struct planned *p = map_get(b->planned, name);
-    int64_t price = p ? p->price_pusd_h : PRICE_UNKNOWN;
-    if (!p && *nc->provider_id) {
-        sym ct = labels_get(&nc->m.labels, L_CAPACITY_TYPE);
-        enum capacity_type type = capacity_type_of(ct);
-        price = type == CT_COUNT
-                    ? PRICE_UNKNOWN
-                    : cloud_price(b->rt->cloud, claim_label(b->rt, nc, L_INSTANCE_TYPE),
-                                  claim_label(b->rt, nc, L_ZONE), type);
-    }
+    int64_t price = p ? p->price_pusd_h : claim_price(b->rt, nc);
     return price > 0 ? price : 0;
 }
 
@@ -123,7 +115,7 @@ static bool too_dear(const struct brake *b, const struct order *o)
     for (MAP_EACH(store_all(b->rt->store, STORE_CLAIM), e)) {
         const struct nodeclaim *nc = map_value(e);
         if (store_ours(&nc->class_ref) &&
-            __builtin_sub_overflow(left, claim_price(b, map_key(e), nc), &left)) {
+            __builtin_sub_overflow(left, price_of(b, map_key(e), nc), &left)) {
             return true;
         }
     }

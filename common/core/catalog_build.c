@@ -117,18 +117,29 @@ static int sym_id_cmp(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Sorted, each value once. */
-static void copy_values(struct arena *a, const struct req *from, struct req *to)
+/* Sorted, each value once; v has room for all. */
+static void copy_values(sym *v, const struct req *from, struct req *to)
 {
-    sym *v = arena_memdup(a, from->values, from->n * sizeof(*v));
     uint32_t n = 0;
+    for (uint32_t i = 0; i < from->n; i++) {
+        v[i] = from->values[i];
+    }
     sort_items(v, from->n, sizeof(*v), sym_id_cmp);
     for (uint32_t i = 0; i < from->n; i++) {
         if (n == 0 || v[n - 1] != v[i]) {
             v[n++] = v[i];
         }
     }
-    *to = (struct req){.key = from->key, .n = n, .values = v};
+    *to = (struct req){.key = from->key, .n = n, .values = n > 0 ? v : NULL};
+}
+
+static size_t n_values(const struct catalog_type *t)
+{
+    size_t n = 0;
+    for (uint32_t i = 0; i < t->n_labels; i++) {
+        n += t->labels[i].n;
+    }
+    return n;
 }
 
 static bool of_offering(sym key)
@@ -141,6 +152,7 @@ static int copy_labels(struct builder *b, uint32_t type, struct reqset *ret, str
     const struct catalog_type *from = b->types[type];
     struct arena *a = &b->scratch;
     struct req *v = ARENA_NEW_N(a, struct req, (size_t)from->n_labels + 1);
+    sym *values = ARENA_NEW_N(a, sym, n_values(from));
     uint32_t n = 0;
     bool named = false;
     for (uint32_t i = 0; i < from->n_labels; i++) {
@@ -153,7 +165,8 @@ static int copy_labels(struct builder *b, uint32_t type, struct reqset *ret, str
                            sym_str(b->t, label->key), sym_str(b->t, from->name));
         }
         named |= label->key == L_INSTANCE_TYPE;
-        copy_values(a, label, &v[n++]);
+        copy_values(values, label, &v[n++]);
+        values += label->n;
     }
     if (!named) {
         struct req name = {.key = L_INSTANCE_TYPE, .n = 1, .values = &b->c->names[type]};

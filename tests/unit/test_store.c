@@ -388,6 +388,8 @@ static const struct withheld_row {
     {STORE_SERVICE, 503, ERR_UNAVAILABLE, false},
     {STORE_HOLD, 403, ERR_FORBIDDEN, true},
     {STORE_HOLD, 503, ERR_UNAVAILABLE, false},
+    {STORE_DREQ, 403, ERR_FORBIDDEN, true},
+    {STORE_DGRANT, 503, ERR_UNAVAILABLE, false},
     {STORE_PDB, 503, ERR_UNAVAILABLE, true},
     {STORE_DAEMONSET, 403, ERR_FORBIDDEN, false},
     {STORE_PVC, 403, ERR_FORBIDDEN, false},
@@ -454,6 +456,58 @@ START_TEST(holds_known)
     fake_run(r.f, NS_PER_MIN);
     give_list(&r, STORE_HOLD, "100", json_array());
     ck_assert(store_holds_known(r.s));
+    rig_free(&r);
+}
+END_TEST
+
+/* Requests and grants count only where they are known; that the server has no such kind is no
+ * trouble, and approves nothing either. */
+static const struct consent_row {
+    enum store_kind kind;
+    int http;
+    enum err_kind why;
+    bool trouble;
+} consent_rows[] = {
+    {STORE_DREQ, 404, ERR_NOT_FOUND, false},  {STORE_DREQ, 403, ERR_FORBIDDEN, true},
+    {STORE_DREQ, 503, ERR_UNAVAILABLE, true}, {STORE_DGRANT, 404, ERR_NOT_FOUND, false},
+    {STORE_DGRANT, 403, ERR_FORBIDDEN, true}, {STORE_DGRANT, 503, ERR_UNAVAILABLE, true},
+};
+
+static bool consent_known(const struct rig *r, enum store_kind kind)
+{
+    return kind == STORE_DREQ ? store_requests_known(r->s) : store_grants_known(r->s);
+}
+
+START_TEST(consent_is_known)
+{
+    const struct consent_row *row = &consent_rows[_i];
+    struct rig r = rig_new();
+    struct err why = ERR_INIT;
+    store_start(r.s);
+    fake_run(r.f, 0);
+    for (int i = 0; i < STORE_KINDS; i++) {
+        if (i != (int)row->kind) {
+            give_list(&r, (enum store_kind)i, "100", json_array());
+        }
+    }
+    fake_answer(list_call(&r, row->kind), row->http, row->why, NULL);
+    fake_run(r.f, 0);
+    ck_assert(!consent_known(&r, row->kind));
+    ck_assert(!store_trouble(r.s, &why) == !row->trouble);
+    for (int i = 0; i < 60 && !fake_find(r.f, "GET", store_paths[row->kind]); i++) {
+        fake_run(r.f, NS_PER_S);
+    }
+    give_list(&r, row->kind, "100", json_array());
+    ck_assert(consent_known(&r, row->kind));
+    for (int i = 0; i < 200; i++) { /* nothing is heard of them for long */
+        fake_run(r.f, NS_PER_S);
+        if (fake_find(r.f, "WATCH", store_paths[row->kind])) {
+            break_watch(&r, row->kind, row->why);
+        } else if (fake_find(r.f, "GET", store_paths[row->kind])) {
+            fake_answer(list_call(&r, row->kind), row->http, row->why, NULL);
+        }
+    }
+    ck_assert(!consent_known(&r, row->kind));
     rig_free(&r);
 }
 END_TEST
@@ -698,8 +752,8 @@ START_TEST(runtime_class_completes_daemonsets)
 END_TEST
 
 UNIT_MAIN("store", UNIT_CASES(withheld, withheld_rows), UNIT_CASES(holds_known, holds_rows),
-          UNIT_CASES(holds_lost, holds_rows), UNIT_TEST(services),
-          UNIT_TEST(limit_range_completes_daemonsets),
+          UNIT_CASES(consent_is_known, consent_rows), UNIT_CASES(holds_lost, holds_rows),
+          UNIT_TEST(services), UNIT_TEST(limit_range_completes_daemonsets),
           UNIT_TEST(runtime_class_completes_daemonsets), UNIT_CASES(versions, version_rows),
           UNIT_TEST(own_end), UNIT_TEST(own_end_echo), UNIT_TEST(went_back),
           UNIT_CASES(relist, relist_rows), UNIT_CASES(bad_objects, bad_rows), UNIT_TEST(unread_pod),
