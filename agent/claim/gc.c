@@ -447,5 +447,5 @@ void gc_start(struct gc *g)
 
 const char *gc_halted(const struct gc *g)
 {
-    return g->halted;
+    return g ? g->halted : NULL;
 }

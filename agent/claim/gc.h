@@ -35,7 +35,7 @@ struct gc;
 struct gc *gc_new(struct runtime *rt);
 void gc_free(struct gc *g);
 void gc_start(struct gc *g);
-/* Which orphans are not terminated, for people; NULL while it is not halted. */
+/* Which orphans are not terminated, for people; NULL while it is not halted. g may be NULL. */
 const char *gc_halted(const struct gc *g);
 
 #endif
