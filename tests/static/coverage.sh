@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # tests/coverage.md names only what there is: every `name` in the right column is a scenario, a crash
 # matrix, a golden or an end-to-end case, and every suite/test stands in tests/unit.
+# shellcheck disable=SC2016,SC2001
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 bad=0 names=0
