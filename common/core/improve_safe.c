@@ -21,7 +21,7 @@
 #define ROUNDS_MIN 2u
 #define ROUNDS_MAX 24u
 /* Rounds without growth that are enough where there are more than ROUNDS_MIN. */
-#define QUIET_ROUNDS 4u
+#define QUIET_ROUNDS 12u
 /* From the second round on scores are off by up to so much, which stands for all that is not played
  * here, and for the choice among equals. */
 #define NOISE 8u
@@ -89,7 +89,8 @@ struct improve_safe {
     uint8_t *fixed_accepts; /* kind × fixed place, likewise */
     uint32_t at, round, rounds, quiet, sample;
     bool grown, prepared, begun;
-    int cpu, memory; /* dimensions, -1: nobody asks */
+    int64_t total_pusd_h; /* of the bins */
+    int cpu, memory;      /* dimensions, -1: nobody asks */
 };
 
 /* ---- who comes when -------------------------------------------------------------------------- */
@@ -351,6 +352,7 @@ static void prepare(struct improve *m, struct improve_safe *r)
     r->rounds = within(REPLAYED, r->n_pods, ROUNDS_MIN, ROUNDS_MAX);
     r->sample = within(COMPARED, r->n_pods, SAMPLE_MIN, SAMPLE_MAX);
     find_scored(m, r);
+    r->total_pusd_h = improve_total(m);
     find_troops(m, r);
     for (uint32_t i = 0; i < m->n_kinds; i++) {
         find_rules(m, &m->kinds[i], &r->rules[i]);
@@ -695,7 +697,7 @@ static uint32_t look(struct improve *m, struct improve_safe *r, const struct arr
                 c->place = place;
                 c->score = now;
             }
-            if (++c->found == r->sample) {
+            if (++c->found == (r->n_waves > 1 ? (r->sample + 2) / 3 : r->sample)) {
                 return place + 1;
             }
         }
@@ -709,7 +711,7 @@ static uint32_t best_place(struct improve *m, struct improve_safe *r, const stru
     struct choice c = {.place = IMPROVE_NONE};
     uint32_t start = r->start < r->n_places ? r->start : 0;
     r->start = look(m, r, p, start, r->n_places, &c);
-    if (c.found < r->sample) {
+    if (c.found < (r->n_waves > 1 ? (r->sample + 2) / 3 : r->sample)) {
         r->start = look(m, r, p, 0, start, &c);
     }
     return c.place;
@@ -740,10 +742,11 @@ static void grow_one(struct improve *m, struct improve_safe *r, const struct arr
             best_rank = rank;
         }
     }
-    if (best == IMPROVE_NONE) {
+    if (best == IMPROVE_NONE || r->total_pusd_h + least >= m->baseline_pusd_h) {
         return;
     }
     struct improve_bin *b = &m->bins[best];
+    r->total_pusd_h += least;
     for (uint32_t d = 0; d < m->n_dims; d++) {
         int64_t used = used_of(m, r, best, d), now = used + m->kinds[p->kind].need[d];
         b->size[d] = now > b->size[d] ? now : b->size[d];
@@ -800,7 +803,7 @@ bool improve_safe_step(struct improve *m, struct improve_safe *r)
     r->round++;
     r->quiet = r->grown ? 0 : r->quiet + 1;
     bool enough = r->quiet >= (r->rounds > ROUNDS_MIN ? QUIET_ROUNDS : 1);
-    if (enough || r->round == r->rounds || improve_total(m) > m->baseline_pusd_h) {
+    if (enough || r->round == r->rounds) {
         return true;
     }
     begin_round(m, r);
