@@ -195,7 +195,8 @@ static void describe_type(const struct cloud *c, const struct market *m, const c
     }
     r->capacity = *catalog_capacity(m->catalog, (uint32_t)t);
     r->allocatable = *catalog_allocatable(m->catalog, (uint32_t)t);
-    r->labels = catalog_labels(m->catalog, (uint32_t)t);
+    r->catalog = m->catalog;
+    r->type = (uint32_t)t;
     if (!efa_wanted) {
         r->capacity.v[RES_EFA] = r->allocatable.v[RES_EFA] = 0;
     }
@@ -477,7 +478,7 @@ static void prepare(struct launch *l, const struct nodeclaim *nc, const struct n
                                .requests = &nc->requests,
                                .max_types = PLAN_TYPES_MAX};
     struct plan plan;
-    plan_build(&l->j.mem, &in, &plan);
+    plan_make(&l->j.mem, &in, &plan);
     if (plan.n_types > 0 && launch_ask_build(c, &l->j.mem, nc, cls, m, &plan, &l->ask, &err) < 0) {
         end_with(l, LAUNCH_REFUSED, launch_reason(err.msg), err.msg);
         return;
@@ -523,7 +524,7 @@ void cloud_describe_launch(struct cloud *c, const struct nodeclaim *nc, const st
     } else if (fact >= 0) {
         struct ec2_class ec;
         ec2_class_default(&ec);
-        ret->capacity = ec2_capacity(&ec2_facts[fact], &ec, 0);
+        ret->capacity = ec2_capacity(&ec2_facts[fact], &ec);
         ret->allocatable = ec2_allocatable(c->rt->syms, &ec2_facts[fact], &ec, &ret->capacity);
     }
 }

@@ -222,7 +222,7 @@ static struct plan_type *collect_reserved(struct planner *p, uint32_t *ret_n)
 /* The type's value of the key, SYM_NONE if it has none. */
 static sym value_of(const struct planner *p, uint32_t type, sym key)
 {
-    const struct req *r = reqset_get(catalog_labels(p->in->catalog, type), key);
+    const struct req *r = catalog_label(p->in->catalog, type, key);
     return r && r->n > 0 ? r->values[0] : SYM_NONE;
 }
 
@@ -278,7 +278,7 @@ static uint32_t cut(struct planner *p, struct plan_type *v, uint32_t n, uint32_t
     return kept;
 }
 
-void plan_build(struct arena *a, const struct plan_in *in, struct plan *ret)
+void plan_make(struct arena *a, const struct plan_in *in, struct plan *ret)
 {
     struct planner p = {.a = a, .in = in};
     *ret = (struct plan){.ct = CT_ON_DEMAND};
