@@ -34,6 +34,7 @@
 #include "agent/plan/nodepools.h"
 #include "agent/plan/provisioner.h"
 #include "agent/store/intents.h"
+#include "agent/store/observed.h"
 #include "agent/store/store.h"
 #include "agent/work/gate.h"
 #include "agent/work/gauges.h"
@@ -154,6 +155,7 @@ struct agent *agent_new(const struct agent_options *o, const struct agent_ports 
     rt->store = store_new(rt);
     rt->intents = intents_new(rt);
     rt->ineffective = ineffective_new(rt);
+    rt->observed = observed_new(rt);
     rt->churnguard = churnguard_new(rt);
     rt->driftguard = driftguard_new(rt);
     rt->reghealth = reghealth_new(rt);
@@ -218,6 +220,7 @@ void agent_free(struct agent *a)
     reghealth_free(rt->reghealth);
     driftguard_free(rt->driftguard);
     churnguard_free(rt->churnguard);
+    observed_free(rt->observed);
     ineffective_free(rt->ineffective);
     intents_free(rt->intents);
     store_free(rt->store);

@@ -264,7 +264,7 @@ static const struct option options[] = {
     {"max-share", NULL, OPT_SPECIAL, 0, "", 0, 0,
      "no node gets more than this share of one workload's replicas, as 25% (empty: any)",
      parse_max_share},
-    {"placement", NULL, OPT_SPECIAL, 0, "", 0, 0,
+    {"placement", NULL, OPT_SPECIAL, 0, "Compatible", 0, 0,
      "how new nodes are made cheaper where the pool does not say: Compatible (with no more nodes "
      "than Karpenter), Cheapest (also with more, where each is worth it); empty: they are not",
      parse_placement},
@@ -292,6 +292,11 @@ static const struct option options[] = {
      parse_min_saving},
     {"min-node-life", NULL, OPT_DURATION, FIELD(min_node_life_ns), "0s", 0, 8760 * NS_PER_H,
      "a node younger than this is not consolidated where the pool does not say", NULL},
+    {"ignore-short-pods", NULL, OPT_DURATION, FIELD(ignore_short_pods_ns), "0s", 0, 8760 * NS_PER_H,
+     "pods of Jobs that run shorter than this do not reset consolidateAfter where the pool does "
+     "not "
+     "say",
+     NULL},
     {"return-to-weight", NULL, OPT_BOOL, FIELD(return_to_weight), "false", 0, 0,
      "nodes of a lighter pool are replaced in a heavier one at no higher price where the pool does "
      "not say",

@@ -25,7 +25,7 @@ struct agent_options {
     int64_t registration_timeout_ns;
     int64_t max_launches_per_min; /* --max-launches-per-minute (60) */
     uint32_t max_share_permyriad; /* --max-share, 0 = unset */
-    enum placement placement;     /* --placement, Baseline = unset */
+    enum placement placement;     /* --placement (Compatible), Baseline = empty */
     int64_t max_cost_pusd_h;      /* --max-cost-per-hour, PRICE_UNKNOWN = unset */
     bool expiration_budgeted;     /* --expiration=Budgeted (Forceful) */
     int64_t expiration_max_delay_ns;
@@ -35,6 +35,7 @@ struct agent_options {
     int64_t approval_ttl_ns;             /* --approval-ttl (24h) */
     struct min_saving min_saving;        /* --min-saving (0) */
     int64_t min_node_life_ns;            /* --min-node-life (0s) */
+    int64_t ignore_short_pods_ns;        /* --ignore-short-pods (0s) */
     bool return_to_weight;
     int32_t spot_min_types;                      /* --spot-min-types (15) */
     const char *approval_text, *min_saving_text; /* as given */

@@ -1,7 +1,9 @@
 /* publish.c - see publish.h. */
 #include "publish.h"
 
+#include "agent/claim/gc.h"
 #include "agent/cloud/cloud.h"
+#include "agent/store/observed.h"
 #include "agent/work/gate.h"
 #include "agent/work/marker.h"
 #include "agent/work/metrics.h"
@@ -98,7 +100,11 @@ static json_t *attention_json(const struct publish *p)
     for (size_t i = 0; i < ARRAY_LEN(attention_codes); i++) {
         const char *code = attention_codes[i];
         if (metrics_sum(p->rt->metrics, "karp_attention", LABELS("code", code)) > 0) {
-            json_array_append_new(list, json_pack("{s:s, s:s}", "code", code, "object", "cluster"));
+            json_t *o = json_pack("{s:s, s:s}", "code", code, "object", "cluster");
+            if (str_eq(code, "GarbageCollectionHalted") && gc_halted(p->rt->gc)) {
+                json_object_set_new(o, "message", json_string(gc_halted(p->rt->gc)));
+            }
+            json_array_append_new(list, o);
         }
     }
     add_aside(p, list);
@@ -156,6 +162,11 @@ static json_t *content_json(struct publish *p)
                   p->options, "catalogHash", catalog_hash(), "attention", attention_json(p));
     add_stockouts(p, o);
     add_reservations(p, o);
+    json_t *seen = observed_json(p->rt->observed);
+    if (json_array_size(seen) > 0) {
+        json_object_set(o, OBSERVATION_KEY, seen);
+    }
+    json_decref(seen);
     return o;
 }
 
@@ -192,6 +203,7 @@ static void restore(struct publish *p, const json_t *cm)
     for (size_t i = 0; i < json_array_size(list) && i < PUBLISH_STOCKOUTS_MAX; i++) {
         restore_stockout(p, json_array_get(list, i));
     }
+    observed_restore(p->rt->observed, jsonx_arr(facts, OBSERVATION_KEY));
 }
 
 static void on_read(void *arg, const struct kube_resp *resp)

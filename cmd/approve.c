@@ -30,11 +30,11 @@ static bool listing(const struct approver *x)
 
 static int known(const struct approver *x, struct err *reterr)
 {
-    if (x->w.hidden[KIND_DISRUPTION_REQUEST]) {
+    if (x->w->hidden[KIND_DISRUPTION_REQUEST]) {
         return err_set(reterr, ERR_FORBIDDEN,
                        "not allowed to list DisruptionRequests (see ClusterRole karp-approver)");
     }
-    if (x->w.absent[KIND_DISRUPTION_REQUEST]) {
+    if (x->w->absent[KIND_DISRUPTION_REQUEST]) {
         return err_set(reterr, ERR_NOT_FOUND,
                        "the cluster does not know DisruptionRequests: the CRD "
                        "disruptionrequests.karp.dev is not installed");
@@ -47,7 +47,7 @@ static const char *id_of(struct approver *x, const char *word)
 {
     enum kube_kind kind;
     const char *slash = strchr(word, '/');
-    const char *before = slash ? arena_strndup(&x->a, word, (size_t)(slash - word)) : NULL;
+    const char *before = slash ? arena_strndup(x->a, word, (size_t)(slash - word)) : NULL;
     return slash && objects_kind(before, &kind) && kind == KIND_DISRUPTION_REQUEST ? slash + 1
                                                                                    : word;
 }
@@ -68,14 +68,14 @@ static int pick_all(struct approver *x, struct err *reterr)
     if (x->c->o->words.n > 0) {
         return err_set(reterr, ERR_INVALID, "say either --all or which");
     }
-    for (size_t i = 0; i < world_n(&x->w, KIND_DISRUPTION_REQUEST); i++) {
-        const struct dreq *r = world_at(&x->w, KIND_DISRUPTION_REQUEST, i);
-        if (!request_waits(r, requests_now(&x->w))) {
+    for (size_t i = 0; i < world_n(x->w, KIND_DISRUPTION_REQUEST); i++) {
+        const struct dreq *r = world_at(x->w, KIND_DISRUPTION_REQUEST, i);
+        if (!request_waits(r, requests_now(x->w))) {
             continue;
         }
         if (max > 0 && nodes + r->n_candidates > max) {
             (void)fprintf(x->c->out, "%s skipped: more than %lld nodes (--max-nodes)\n",
-                          text_safe(&x->a, r->m.name), (long long)max);
+                          text_safe(x->a, r->m.name), (long long)max);
             continue;
         }
         nodes += r->n_candidates;
@@ -88,9 +88,9 @@ static int pick_words(struct approver *x, struct err *reterr)
 {
     for (size_t i = 0; i < x->c->o->words.n; i++) {
         const char *name = id_of(x, x->c->o->words.v[i]);
-        const struct dreq *r = requests_find(&x->w, name);
+        const struct dreq *r = requests_find(x->w, name);
         if (!r) {
-            return target_missing(&x->w, KIND_DISRUPTION_REQUEST, name, reterr);
+            return target_missing(x->w, KIND_DISRUPTION_REQUEST, name, reterr);
         }
         pick(x, r);
     }
@@ -113,10 +113,10 @@ static bool is_picked(const struct approver *x, const char *name)
 static json_t *report(const struct approver *x)
 {
     json_t *items = json_array();
-    for (size_t i = 0; i < world_n(&x->w, KIND_DISRUPTION_REQUEST); i++) {
-        const struct dreq *r = world_at(&x->w, KIND_DISRUPTION_REQUEST, i);
-        const struct object *o = objects_find(x->keep, KIND_DISRUPTION_REQUEST, "", r->m.name);
-        bool wanted = listing(x) ? request_waits(r, requests_now(&x->w)) : is_picked(x, r->m.name);
+    for (size_t i = 0; i < world_n(x->w, KIND_DISRUPTION_REQUEST); i++) {
+        const struct dreq *r = world_at(x->w, KIND_DISRUPTION_REQUEST, i);
+        const struct object *o = objects_find(x->s.keep, KIND_DISRUPTION_REQUEST, "", r->m.name);
+        bool wanted = listing(x) ? request_waits(r, requests_now(x->w)) : is_picked(x, r->m.name);
         if (o && wanted) {
             (void)json_array_append(items, o->o);
         }
@@ -170,7 +170,7 @@ static bool somebody_files(struct approver *x)
     if (!holds_obeyed(&x->facts)) {
         change_refuse(x->c,
                       "%s is in charge of this cluster: upstream Karpenter knows no approvals",
-                      text_safe(&x->a, x->facts.leader));
+                      text_safe(x->a, x->facts.leader));
         return false;
     }
     if (x->facts.charge == CHARGE_NONE) {
@@ -183,19 +183,19 @@ static bool somebody_files(struct approver *x)
 /* Only to be waited for: what was wished for has been decided. */
 static bool is_decided(const struct approver *x, const struct dreq *r)
 {
-    int64_t now_ns = requests_now(&x->w);
+    int64_t now_ns = requests_now(x->w);
     return x->c->o->wait && !x->deny && request_goes(r, now_ns);
 }
 
 static const char *refusal(struct approver *x, const struct dreq *r)
 {
-    const char *why = request_closed(&x->w, &x->a, r);
+    const char *why = request_closed(x->w, x->a, r);
     if (!why && !x->deny) {
-        why = request_stale(&x->w, &x->a, r);
+        why = request_stale(x->w, x->a, r);
     }
     if (!why && x->not_before_ns && x->not_before_ns >= r->expires_ns) {
-        why = arena_printf(&x->a, "it expires before that (--not-before), at %s UTC",
-                           screen_clock(&x->a, r->expires_ns, requests_now(&x->w)));
+        why = arena_printf(x->a, "it expires before that (--not-before), at %s UTC",
+                           screen_clock(x->a, r->expires_ns, requests_now(x->w)));
     }
     return why;
 }
@@ -210,13 +210,26 @@ static void sieve(struct approver *x)
         if (!why) {
             x->picked[kept++] = r;
         } else if (x->c->o->all) {
-            (void)fprintf(x->c->out, "%s skipped: %s\n", text_safe(&x->a, r->m.name),
-                          text_safe(&x->a, why));
+            (void)fprintf(x->c->out, "%s skipped: %s\n", text_safe(x->a, r->m.name),
+                          text_safe(x->a, why));
         } else {
-            change_refuse(x->c, "%s: %s", text_safe(&x->a, r->m.name), text_safe(&x->a, why));
+            change_refuse(x->c, "%s: %s", text_safe(x->a, r->m.name), text_safe(x->a, why));
         }
     }
     x->n_picked = kept;
+}
+
+/* Of those that nobody is shown. */
+static void warn_others(struct approver *x)
+{
+    for (size_t i = 0; i < x->n_picked && (x->c->o->yes || !x->c->in); i++) {
+        const struct dreq *r = x->picked[i];
+        bool other = false;
+        const char *text = is_decided(x, r) || x->deny ? "" : approve_fresh(x, r, &other);
+        if (other) {
+            cmd_warn(x->c, "%s: %s", text_safe(x->a, r->m.name), text_safe(x->a, text));
+        }
+    }
 }
 
 static bool agreed(struct approver *x)
@@ -234,9 +247,10 @@ static bool agreed(struct approver *x)
         put_screen(x, false, &out);
         (void)fwrite(out.p, 1, out.n, x->c->err);
     }
-    const char *what = n == 1 ? "" : arena_printf(&x->a, " %zu requests", n);
-    return change_agreed(x->c, arena_printf(&x->a, "%s%s as %s?", x->deny ? "Deny" : "Approve",
-                                            what, text_safe(&x->a, x->by)));
+    warn_others(x);
+    const char *what = n == 1 ? "" : arena_printf(x->a, " %zu requests", n);
+    return change_agreed(x->c, arena_printf(x->a, "%s%s as %s?", x->deny ? "Deny" : "Approve", what,
+                                            text_safe(x->a, x->by)));
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
@@ -265,16 +279,16 @@ static int write_decision(struct approver *x, const struct dreq *r, struct err *
 
 static void put_done(struct approver *x, const struct dreq *r)
 {
-    int64_t now_ns = requests_now(&x->w);
+    int64_t now_ns = requests_now(x->w);
     const char *more =
         x->deny || change_mode(x->c) != CHANGE_REAL ? ""
         : x->not_before_ns
-            ? arena_printf(&x->a, " (not before %s UTC, expires %s UTC)",
-                           screen_clock(&x->a, x->not_before_ns, now_ns),
-                           screen_clock(&x->a, r->expires_ns, now_ns))
-            : arena_printf(&x->a, " (expires %s UTC, agent starts within its budgets)",
-                           screen_clock(&x->a, r->expires_ns, now_ns));
-    (void)fprintf(x->c->out, "disruptionrequest.karp.dev/%s %s%s%s\n", text_safe(&x->a, r->m.name),
+            ? arena_printf(x->a, " (not before %s UTC, expires %s UTC)",
+                           screen_clock(x->a, x->not_before_ns, now_ns),
+                           screen_clock(x->a, r->expires_ns, now_ns))
+            : arena_printf(x->a, " (expires %s UTC, agent starts within its budgets)",
+                           screen_clock(x->a, r->expires_ns, now_ns));
+    (void)fprintf(x->c->out, "disruptionrequest.karp.dev/%s %s%s%s\n", text_safe(x->a, r->m.name),
                   x->deny ? "denied" : "approved", change_suffix(x->c), more);
     (void)fflush(x->c->out);
 }
@@ -302,7 +316,7 @@ static int write_all(struct approver *x, struct err *reterr)
 
 static int sign(struct approver *x, struct err *reterr)
 {
-    x->by = change_mode(x->c) == CHANGE_CLIENT ? "you" : connect_whoami(&x->n, &x->a);
+    x->by = change_mode(x->c) == CHANGE_CLIENT ? "you" : connect_whoami(&x->n, x->a);
     return *x->by ? 0
                   : err_set(reterr, ERR_UNAVAILABLE,
                             "the API server does not tell who you are (SelfSubjectReview of "
@@ -310,7 +324,7 @@ static int sign(struct approver *x, struct err *reterr)
                             "with kubectl patch");
 }
 
-static int decide(struct approver *x, struct err *reterr)
+static int decide_all(struct approver *x, struct err *reterr)
 {
     if (!somebody_files(x)) {
         return 0;
@@ -357,22 +371,26 @@ static int read_not_before(struct approver *x, struct err *reterr)
     if (x->deny) {
         return err_set(reterr, ERR_INVALID, "--not-before is for approve");
     }
-    return gather_time("not-before", at, requests_now(&x->w), &x->not_before_ns, &full, reterr);
+    return gather_time("not-before", at, requests_now(x->w), &x->not_before_ns, &full, reterr);
 }
 
 static int run_all(struct approver *x, const struct out_spec *spec, struct err *reterr)
 {
-    if (check_options(x, spec, reterr) != 0 || gather(x->c, kinds, &x->w, reterr) != 0 ||
+    uint64_t all = listing(x) || x->deny ? kinds : kinds | session_kinds | disrupt_kinds;
+    if (check_options(x, spec, reterr) != 0 || session_gather(&x->s, all, reterr) != 0 ||
         known(x, reterr) != 0 || read_not_before(x, reterr) != 0) {
         return -1;
     }
-    facts_read(&x->w, &x->a, &x->facts);
-    x->picked = ARENA_NEW_N(&x->a, const struct dreq *,
-                            x->c->o->words.n + world_n(&x->w, KIND_DISRUPTION_REQUEST) + 1);
+    facts_read(x->w, x->a, &x->facts);
+    x->picked = ARENA_NEW_N(x->a, const struct dreq *,
+                            x->c->o->words.n + world_n(x->w, KIND_DISRUPTION_REQUEST) + 1);
     if ((x->c->o->all ? pick_all(x, reterr) : pick_words(x, reterr)) != 0) {
         return -1;
     }
-    return listing(x) || x->c->o->show ? show(x, spec, reterr) : decide(x, reterr);
+    if (!listing(x) && !x->deny) {
+        approve_plan(x);
+    }
+    return listing(x) || x->c->o->show ? show(x, spec, reterr) : decide_all(x, reterr);
 }
 
 static int run(struct cmd *c, bool deny, struct err *reterr)
@@ -383,14 +401,13 @@ static int run(struct cmd *c, bool deny, struct err *reterr)
     if (out_parse(c->o->output, formats, &spec, reterr) != 0) {
         return -1;
     }
-    arena_init(&x.a, 0, SIZE_MAX);
-    world_init(&x.w, c->o->agent_namespace);
-    x.keep = x.w.keep = objects_new();
+    bool stored = spec.format != OUT_TABLE && spec.format != OUT_WIDE;
+    session_init(&x.s, c, stored);
+    x.w = &x.s.w;
+    x.a = &x.s.a;
     int rc = run_all(&x, &spec, reterr);
     connect_close(&x.n);
-    world_done(&x.w);
-    objects_free(x.keep);
-    arena_done(&x.a);
+    session_done(&x.s);
     return rc;
 }
 

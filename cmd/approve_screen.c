@@ -18,20 +18,20 @@ static const char *delta(struct approver *x, const struct dreq *r)
     return x->c->o->no_prices ? "-"
            : r->saving_pusd_h == PRICE_UNKNOWN || r->problem
                ? "?"
-               : arena_strdup(&x->a, money_hour(-r->saving_pusd_h, text));
+               : arena_strdup(x->a, money_hour(-r->saving_pusd_h, text));
 }
 
 static const char *price(struct approver *x, int64_t pusd_h)
 {
     return x->c->o->no_prices ? ""
-                              : arena_printf(&x->a, "   %s", screen_hour(&x->a, pusd_h, false, ""));
+                              : arena_printf(x->a, "   %s", screen_hour(x->a, pusd_h, false, ""));
 }
 
 static const char *pools(struct approver *x, const struct dreq *r)
 {
     const char *text = "";
     for (uint32_t i = 0; i < r->n_pools; i++) {
-        text = arena_printf(&x->a, "%s%s%s", text, i ? "," : "", r->pools[i]);
+        text = arena_printf(x->a, "%s%s%s", text, i ? "," : "", r->pools[i]);
     }
     return text;
 }
@@ -46,10 +46,10 @@ static void put_row(struct approver *x, struct table *t, const struct dreq *r, i
     table_cellf(t, "%u", r->n_replacements);
     table_cellf(t, "%lld", (long long)r->pod_count);
     table_cell(t, delta(x, r));
-    table_cell(t, screen_age(&x->a, r->expires_ns - now_ns));
-    table_cell(t, request_risk(&x->a, r));
+    table_cell(t, screen_age(x->a, r->expires_ns - now_ns));
+    table_cell(t, request_risk(x->a, r));
     table_cell(t, pools(x, r));
-    table_cell(t, screen_age(&x->a, now_ns - r->m.created_ns));
+    table_cell(t, screen_age(x->a, now_ns - r->m.created_ns));
     table_cell(t, r->plan);
 }
 
@@ -61,11 +61,11 @@ static size_t put_waiting(struct approver *x, bool wide, struct buf *out, const 
         {"EXPIRES", false, false}, {"RISK", false, false},   {"NODEPOOLS", false, true},
         {"AGE", false, true},      {"PLAN", false, true}};
     struct table t;
-    int64_t now_ns = requests_now(&x->w);
+    int64_t now_ns = requests_now(x->w);
     size_t n = 0;
-    table_init(&t, &x->a, columns, ARRAY_LEN(columns));
-    for (size_t i = 0; i < world_n(&x->w, KIND_DISRUPTION_REQUEST); i++) {
-        const struct dreq *r = world_at(&x->w, KIND_DISRUPTION_REQUEST, i);
+    table_init(&t, x->a, columns, ARRAY_LEN(columns));
+    for (size_t i = 0; i < world_n(x->w, KIND_DISRUPTION_REQUEST); i++) {
+        const struct dreq *r = world_at(x->w, KIND_DISRUPTION_REQUEST, i);
         if (request_waits(r, now_ns)) {
             *ret_first = n++ ? *ret_first : r->m.name;
             put_row(x, &t, r, now_ns);
@@ -87,7 +87,7 @@ static void put_none(struct approver *x, struct buf *out)
             out,
             "%s is in charge: upstream Karpenter files none and knows no approvals. What it\n"
             "could do:  kubectl karp consolidate --dry-run\n",
-            text_safe(&x->a, f->leader));
+            text_safe(x->a, f->leader));
     } else if (f->charge == CHARGE_NONE) {
         buf_puts(out, "No agent is in charge of this cluster: nobody files any.\n");
     }
@@ -96,25 +96,25 @@ static void put_none(struct approver *x, struct buf *out)
 /* "executing, by grant nightly" */
 static const char *under_way(struct approver *x, const struct dreq *r)
 {
-    const char *by = *r->grant ? arena_printf(&x->a, "covered by grant %s", r->grant)
-                     : r->decision == DREQ_YES ? request_decision(&x->a, r, requests_now(&x->w))
-                     : *r->supersedes ? arena_printf(&x->a, "approved as %s was", r->supersedes)
+    const char *by = *r->grant                 ? arena_printf(x->a, "covered by grant %s", r->grant)
+                     : r->decision == DREQ_YES ? request_decision(x->a, r, requests_now(x->w))
+                     : *r->supersedes ? arena_printf(x->a, "approved as %s was", r->supersedes)
                                       : "approved";
-    return r->phase == DREQ_EXECUTING ? arena_printf(&x->a, "executing, %s", by) : by;
+    return r->phase == DREQ_EXECUTING ? arena_printf(x->a, "executing, %s", by) : by;
 }
 
 /* Decided by a person or a grant, and not over. */
 static void put_under_way(struct approver *x, struct buf *out)
 {
     bool first = true;
-    for (size_t i = 0; i < world_n(&x->w, KIND_DISRUPTION_REQUEST); i++) {
-        const struct dreq *r = world_at(&x->w, KIND_DISRUPTION_REQUEST, i);
-        if (!request_goes(r, requests_now(&x->w))) {
+    for (size_t i = 0; i < world_n(x->w, KIND_DISRUPTION_REQUEST); i++) {
+        const struct dreq *r = world_at(x->w, KIND_DISRUPTION_REQUEST, i);
+        if (!request_goes(r, requests_now(x->w))) {
             continue;
         }
         buf_puts(out, first ? "\nUNDER WAY\n" : "");
-        buf_printf(out, "  %-*s ", (int)INDENT, text_safe(&x->a, r->m.name));
-        screen_wrap(&x->c->term, &x->a, 2 + INDENT + 1, under_way(x, r), out);
+        buf_printf(out, "  %-*s ", (int)INDENT, text_safe(x->a, r->m.name));
+        screen_wrap(&x->c->term, x->a, 2 + INDENT + 1, under_way(x, r), out);
         buf_putc(out, '\n');
         first = false;
     }
@@ -132,7 +132,7 @@ void approve_list(struct approver *x, bool wide, struct buf *out)
     }
     put_under_way(x, out);
     if (n > 0) {
-        first = text_safe(&x->a, first);
+        first = text_safe(x->a, first);
         buf_printf(out,
                    "\nLook at one:  kubectl karp approve %s --show\n"
                    "Say yes:      kubectl karp approve %s      All:  kubectl karp approve --all\n"
@@ -151,7 +151,7 @@ static void put_title(const char *title, bool first, struct buf *out)
 static void put_wrapped(struct approver *x, const char *title, const char *text, struct buf *out)
 {
     put_title(title, true, out);
-    screen_wrap(&x->c->term, &x->a, INDENT, text, out);
+    screen_wrap(&x->c->term, x->a, INDENT, text, out);
     buf_putc(out, '\n');
 }
 
@@ -160,10 +160,10 @@ static void put_out(struct approver *x, const struct dreq *r, struct buf *out)
     for (uint32_t i = 0; i < r->n_candidates; i++) {
         const struct dreq_candidate *c = &r->candidates[i];
         put_title("out", i == 0, out);
-        buf_puts(out, text_safe(&x->a, *c->node ? c->node : c->claim));
+        buf_puts(out, text_safe(x->a, *c->node ? c->node : c->claim));
         buf_printf(
             out, "   %s",
-            text_safe(&x->a, arena_printf(&x->a, "%s %s %s", c->type, c->capacity_type, c->zone)));
+            text_safe(x->a, arena_printf(x->a, "%s %s %s", c->type, c->capacity_type, c->zone)));
         buf_printf(out, "%s\n", price(x, c->price_pusd_h));
     }
 }
@@ -172,14 +172,14 @@ static void put_out(struct approver *x, const struct dreq *r, struct buf *out)
 static const char *replacement(struct approver *x, const struct dreq_replacement *in)
 {
     const char *types = in->n_types == 0 ? "any type" : in->types[0];
-    const char *more = in->n_types > 1 ? arena_printf(&x->a, " or %u other type%s", in->n_types - 1,
+    const char *more = in->n_types > 1 ? arena_printf(x->a, " or %u other type%s", in->n_types - 1,
                                                       in->n_types == 2 ? "" : "s")
                                        : "";
-    const char *text = arena_printf(&x->a, "%s%s", types, more);
+    const char *text = arena_printf(x->a, "%s%s", types, more);
     for (uint32_t i = 0; i < in->n_capacity_types; i++) {
-        text = arena_printf(&x->a, "%s%s%s", text, i ? " or " : ", ", in->capacity_types[i]);
+        text = arena_printf(x->a, "%s%s%s", text, i ? " or " : ", ", in->capacity_types[i]);
     }
-    return text_safe(&x->a, text);
+    return text_safe(x->a, text);
 }
 
 static void put_in(struct approver *x, const struct dreq *r, struct buf *out)
@@ -187,11 +187,11 @@ static void put_in(struct approver *x, const struct dreq *r, struct buf *out)
     for (uint32_t i = 0; i < r->n_replacements; i++) {
         const struct dreq_replacement *in = &r->replacements[i];
         put_title("in", i == 0, out);
-        buf_printf(out, "1 x %s of nodepool %s%s\n", replacement(x, in), text_safe(&x->a, in->pool),
+        buf_printf(out, "1 x %s of nodepool %s%s\n", replacement(x, in), text_safe(x->a, in->pool),
                    x->c->o->no_prices
                        ? ""
-                       : arena_printf(&x->a, "   about %s",
-                                      screen_hour(&x->a, in->price_pusd_h, false, "")));
+                       : arena_printf(x->a, "   about %s",
+                                      screen_hour(x->a, in->price_pusd_h, false, "")));
     }
     if (r->n_replacements == 0) {
         put_wrapped(x, "in", "nothing: what there is has room", out);
@@ -200,51 +200,38 @@ static void put_in(struct approver *x, const struct dreq *r, struct buf *out)
 
 static void put_moves(struct approver *x, const struct dreq *r, struct buf *out)
 {
-    put_wrapped(x, "moves",
-                r->pod_count == 0 ? "no pods" : screen_count(&x->a, r->pod_count, "pod"), out);
+    put_wrapped(x, "moves", r->pod_count == 0 ? "no pods" : screen_count(x->a, r->pod_count, "pod"),
+                out);
     for (uint32_t i = 0; i < r->n_warnings; i++) {
         put_wrapped(x, "risk", r->warnings[i], out);
     }
 }
 
-/* ", saves $0.300/h ($219/mo)" */
-static const char *saves(struct approver *x, const struct dreq *r)
-{
-    char month[MONEY_TEXT];
-    int64_t v = r->saving_pusd_h;
-    if (x->c->o->no_prices || v == PRICE_UNKNOWN || v == 0) {
-        return "";
-    }
-    return arena_printf(&x->a, ", %s %s ($%s/mo)%s", v > 0 ? "saves" : "costs",
-                        screen_hour(&x->a, v > 0 ? v : -v, false, ""),
-                        money_month(v > 0 ? v : -v, month), v > 0 ? "" : " more");
-}
-
 static void put_fresh(struct approver *x, const struct dreq *r, struct buf *out)
 {
-    const char *where = x->w.live ? "checked against the cluster now" : "by the snapshot";
-    const char *closed = request_closed(&x->w, &x->a, r), *stale = request_stale(&x->w, &x->a, r);
-    const char *text = stale ? stale
-                       : x->w.hidden[KIND_NODE_CLAIM]
-                           ? "its nodes cannot be looked at: not allowed to list nodeclaims"
-                           : arena_printf(&x->a, "its nodes are there%s", saves(x, r));
+    bool other;
+    const char *where = x->w->live ? "checked against the cluster now" : "by the snapshot";
+    const char *closed = request_closed(x->w, x->a, r), *stale = request_stale(x->w, x->a, r);
+    const char *text = stale     ? stale
+                       : x->deny ? "its nodes are there"
+                                 : approve_fresh(x, r, &other);
     if (closed) {
         put_wrapped(x, "state", closed, out);
     } else {
-        put_wrapped(x, "fresh", arena_printf(&x->a, "%s: %s", where, text), out);
+        put_wrapped(x, "fresh", arena_printf(x->a, "%s: %s", where, text), out);
     }
 }
 
 void approve_show(struct approver *x, const struct dreq *r, struct buf *out)
 {
-    int64_t now_ns = requests_now(&x->w);
+    int64_t now_ns = requests_now(x->w);
     const char *expires =
         r->expires_ns > now_ns
-            ? arena_printf(&x->a, "  expires in %s", screen_age(&x->a, r->expires_ns - now_ns))
+            ? arena_printf(x->a, "  expires in %s", screen_age(x->a, r->expires_ns - now_ns))
             : "";
-    buf_printf(out, "%s  %s  filed %s ago%s  plan %.*s\n", text_safe(&x->a, r->m.name),
-               approval_reason_name(r->reason), screen_age(&x->a, now_ns - r->m.created_ns),
-               expires, DIGEST_SHOWN, text_safe(&x->a, r->plan));
+    buf_printf(out, "%s  %s  filed %s ago%s  plan %.*s\n", text_safe(x->a, r->m.name),
+               approval_reason_name(r->reason), screen_age(x->a, now_ns - r->m.created_ns), expires,
+               DIGEST_SHOWN, text_safe(x->a, r->plan));
     put_out(x, r, out);
     put_in(x, r, out);
     put_moves(x, r, out);

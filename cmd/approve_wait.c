@@ -13,14 +13,14 @@
 
 static struct dreq *look(struct approver *x, const char *name, struct err *reterr)
 {
-    const char *path = arena_printf(&x->a, PATH "%s", name);
+    const char *path = arena_printf(x->a, PATH "%s", name);
     AUTO_JSON json_t *o = connect_get(&x->n, path, reterr);
-    return o ? decode_dreq(x->w.decoder, o, reterr) : NULL;
+    return o ? decode_dreq(x->w->decoder, o, reterr) : NULL;
 }
 
 static int64_t now_ns(const struct approver *x)
 {
-    return clock_wall(x->c->clock) + x->w.skew_ns;
+    return clock_wall(x->c->clock) + x->w->skew_ns;
 }
 
 static void nap(int ms)
@@ -39,9 +39,9 @@ static const char *stage(const struct dreq *r)
 static void put_end(struct approver *x, const struct dreq *r)
 {
     if (r->phase == DREQ_SUCCEEDED && r->saving_pusd_h != PRICE_UNKNOWN) {
-        (void)fprintf(x->c->out, "   saved %s", screen_hour(&x->a, r->saving_pusd_h, false, ""));
+        (void)fprintf(x->c->out, "   saved %s", screen_hour(x->a, r->saving_pusd_h, false, ""));
     } else if (*r->superseded_by) {
-        (void)fprintf(x->c->out, "   by %s", text_safe(&x->a, r->superseded_by));
+        (void)fprintf(x->c->out, "   by %s", text_safe(x->a, r->superseded_by));
     }
     (void)fprintf(x->c->out, "\n");
     (void)fflush(x->c->out);
@@ -76,13 +76,13 @@ int approve_wait(struct approver *x, const char *name, int interval_ms, struct e
         }
         const char *is = stage(r);
         if (!was) {
-            (void)fprintf(x->c->out, "%s  %s", text_safe(&x->a, name), is);
+            (void)fprintf(x->c->out, "%s  %s", text_safe(x->a, name), is);
         } else if (!str_eq(was, is)) {
-            (void)fprintf(x->c->out, " (%s) > %s", screen_age(&x->a, now_ns(x) - since_ns), is);
+            (void)fprintf(x->c->out, " (%s) > %s", screen_age(x->a, now_ns(x) - since_ns), is);
             since_ns = now_ns(x);
         }
         (void)fflush(x->c->out);
-        was = arena_strdup(&x->a, is);
+        was = arena_strdup(x->a, is);
         bool end = is_end(x, r);
         int rc = end ? ended(x, r, reterr) : 0;
         decode_dreq_free(r);

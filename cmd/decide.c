@@ -142,9 +142,23 @@ static struct catalog_zones zones_of(const struct decider *d, const struct nodec
 
 /* ---- markets --------------------------------------------------------------------------------- */
 
+/* Of which types and with which numbers a catalog is built. */
+struct catalog_asks {
+    const struct decider *d;
+    const struct nodeclass *cls;
+};
+
 static bool wanted(void *ctx, const char *name)
 {
-    return types_wanted(ctx, name);
+    const struct catalog_asks *k = ctx;
+    return types_wanted(&k->d->c->o->types, name);
+}
+
+/* What the agent saw of the class's nodes. */
+static bool observed(void *ctx, const char *type, struct ec2_observed *ret)
+{
+    const struct catalog_asks *k = ctx;
+    return k->cls && facts_observed(&k->d->facts, k->cls, type, ret);
 }
 
 /* Has the class an image for the type? One without images in its status has them all. */
@@ -300,6 +314,7 @@ static int make_market(const struct decider *d, const struct nodeclass *cls,
     AUTO_JSON json_t *spec = cls ? jsonx_parse(cls->spec, strlen(cls->spec), "spec", NULL) : NULL;
     ec2class_read(d->w->syms, d->a, spec, cls ? kvs_get(&cls->m.annotations, ANN_CAPACITY) : NULL,
                   &ec);
+    struct catalog_asks asks = {d, cls};
     struct ec2_catalog_in in = {.syms = d->w->syms,
                                 .region = prices_region(d->prices),
                                 .cls = &ec,
@@ -307,7 +322,8 @@ static int make_market(const struct decider *d, const struct nodeclass *cls,
                                 .facts = d->types ? d->types->facts : NULL,
                                 .n_facts = d->types ? d->types->n_facts : 0,
                                 .type_wanted = wanted,
-                                .ctx = (void *)(uintptr_t)&d->c->o->types};
+                                .observed = observed,
+                                .ctx = &asks};
     ret->catalog = ec2_catalog(d->a, &in, d->err);
     if (!ret->catalog) {
         return -1;
@@ -450,7 +466,9 @@ int decide_options(const struct cmd *c, const struct world *w, struct arena *a,
     const char *min_values = told(w, o->min_values_policy, "options.minValuesPolicy");
     const char *placement = told(w, o->placement, "options.placement");
     sched_options_default(ret);
-    (void)sched_parse_placement(placement, &ret->placement);
+    if (placement && !sched_parse_placement(placement, &ret->placement)) {
+        ret->placement = PLACEMENT_BASELINE;
+    }
     ret->max_units = DECIDE_MAX_UNITS;
     ret->record_reasons = true;
     if (str_eq(preference, "Ignore")) {

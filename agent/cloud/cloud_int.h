@@ -14,6 +14,7 @@
  *   plan.c       which types and zones a launch asks for; launchask.c puts it in EC2's words;
  *                launch.c asks; outcome.c knows EC2's answers
  *   calls.c      metrics of what is asked of the cloud
+ *   network.c    subnets and security groups that instances are in
  *   instance.c   list, tag; byid.c: describe, find and terminate, many in one call
  */
 #ifndef KARP_AGENT_CLOUD_INT_H
@@ -362,7 +363,7 @@ struct plan {
     uint32_t n_types;              /* 0: nothing is to be had */
 };
 
-void plan_build(struct arena *a, const struct plan_in *in, struct plan *ret);
+void plan_make(struct arena *a, const struct plan_in *in, struct plan *ret);
 
 /* ---- outcome.c ------------------------------------------------------------------------------- */
 
@@ -450,6 +451,17 @@ void calls_note(struct cloud *c, const char *method, int64_t began_ns, bool fail
 
 /* ---- the cloud ------------------------------------------------------------------------------- */
 
+/* ---- network.c ------------------------------------------------------------------------------- */
+
+struct network {
+    struct map *places;   /* by its text → struct place */
+    struct map *of_claim; /* UID → struct place */
+};
+void network_init(struct cloud *c);
+void network_done(struct cloud *c);
+/* All instances there are; scratch in a. */
+void network_listed(struct cloud *c, struct arena *a, const struct instance *v, uint32_t n);
+
 struct cloud {
     struct runtime *rt;
     struct jobs jobs;
@@ -458,6 +470,7 @@ struct cloud {
     struct classes classes;
     struct templates templates;
     struct instances instances;
+    struct network network;
     struct map *reserved;    /* by id of a reservation, reserve.c */
     struct market **markets; /* alive */
     size_t n_markets, cap_markets;

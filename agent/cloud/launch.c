@@ -478,7 +478,7 @@ static void prepare(struct launch *l, const struct nodeclaim *nc, const struct n
                                .requests = &nc->requests,
                                .max_types = PLAN_TYPES_MAX};
     struct plan plan;
-    plan_build(&l->j.mem, &in, &plan);
+    plan_make(&l->j.mem, &in, &plan);
     if (plan.n_types > 0 && launch_ask_build(c, &l->j.mem, nc, cls, m, &plan, &l->ask, &err) < 0) {
         end_with(l, LAUNCH_REFUSED, launch_reason(err.msg), err.msg);
         return;
@@ -524,7 +524,7 @@ void cloud_describe_launch(struct cloud *c, const struct nodeclaim *nc, const st
     } else if (fact >= 0) {
         struct ec2_class ec;
         ec2_class_default(&ec);
-        ret->capacity = ec2_capacity(&ec2_facts[fact], &ec, 0);
+        ret->capacity = ec2_capacity(&ec2_facts[fact], &ec);
         ret->allocatable = ec2_allocatable(c->rt->syms, &ec2_facts[fact], &ec, &ret->capacity);
     }
 }

@@ -1,10 +1,12 @@
 /*
  * market.c - what a class can launch: its catalog, and the offerings of now.
  *
- * A catalog is built from the numbers of the spec, the zones of the resolved subnets and the
- * images; two classes with the same share one. Offerings are made anew when a price or a stock-out
- * changes; what a decision may still be looking at waits in a limbo for the store's thaw.
+ * A catalog is built from the numbers of the spec, what nodes were seen to have (observed.h), the
+ * zones of the resolved subnets and the images; two classes with the same share one. Offerings are
+ * made anew when a price or a stock-out changes; what a decision may still be looking at waits in a
+ * limbo for the store's thaw.
  */
+#include "agent/store/observed.h"
 #include "cloud_int.h"
 #include "common/base/alloc.h"
 #include "common/base/jsonx.h"
@@ -261,6 +263,17 @@ static void put_reservations(struct market *m, const struct cloud *c, const stru
     m->reservations = v;
 }
 
+struct of_class {
+    const struct cloud *c;
+    const struct nodeclass *cls;
+};
+
+static bool observed(void *ctx, const char *type, struct ec2_observed *ret)
+{
+    const struct of_class *k = ctx;
+    return observed_of(k->c->rt->observed, k->cls, type, ret);
+}
+
 static struct market *market_new(struct cloud *c, const struct nodeclass *cls, const json_t *spec,
                                  struct err *reterr)
 {
@@ -270,7 +283,12 @@ static struct market *market_new(struct cloud *c, const struct nodeclass *cls, c
     arena_init(&m->mem, 0, SCRATCH_MAX);
     arena_init(&scratch, 0, SCRATCH_MAX);
     spec_ec2_class(c->rt, &m->mem, cls, spec, &m->ec);
-    struct ec2_catalog_in in = {.syms = t, .region = c->rt->opt->region, .cls = &m->ec};
+    struct of_class of_class = {c, cls};
+    struct ec2_catalog_in in = {.syms = t,
+                                .region = c->rt->opt->region,
+                                .cls = &m->ec,
+                                .observed = observed,
+                                .ctx = &of_class};
     class_zones(&scratch, t, cls, &in.zones);
     m->catalog = ec2_catalog(&scratch, &in, reterr);
     if (!m->catalog) {
@@ -423,6 +441,10 @@ static char *key_of(struct cloud *c, const struct nodeclass *cls, const json_t *
     put_i64(&b, jsonx_obj(spec, "connectionTracking") != NULL);
     put_i64(&b, reserve_selected(c, spec));
     put_status(&b, c->rt->syms, cls);
+    uint64_t seen = observed_version(c->rt->observed, cls);
+    if (seen) {
+        buf_printf(&b, "seen %s %llu", cls->m.name, (unsigned long long)seen);
+    }
     arena_done(&a);
     char *key = buf_take(&b);
     buf_done(&b);

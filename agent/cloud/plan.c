@@ -278,7 +278,7 @@ static uint32_t cut(struct planner *p, struct plan_type *v, uint32_t n, uint32_t
     return kept;
 }
 
-void plan_build(struct arena *a, const struct plan_in *in, struct plan *ret)
+void plan_make(struct arena *a, const struct plan_in *in, struct plan *ret)
 {
     struct planner p = {.a = a, .in = in};
     *ret = (struct plan){.ct = CT_ON_DEMAND};

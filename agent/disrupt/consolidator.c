@@ -336,6 +336,13 @@ static void would_start(struct consolidator *c, const struct consolidate_step *s
     }
 }
 
+static void spare(struct consolidator *c, const struct consolidate_step *s)
+{
+    for (uint32_t i = 0; i < s->n_out; i++) {
+        spared_put(c->spared, s->out[i].node->claim);
+    }
+}
+
 static void start(struct consolidator *c, const struct consolidate_step *s)
 {
     if (c->rt->opt->mode == MODE_OBSERVE) {
@@ -344,6 +351,7 @@ static void start(struct consolidator *c, const struct consolidate_step *s)
     }
     struct order **in = make_orders(c, s);
     if (!in) {
+        spare(c, s);
         return;
     }
     const struct snapshot_node **out = ARENA_NEW_N(&c->mem, const struct snapshot_node *, s->n_out);
@@ -512,12 +520,12 @@ static void ask_for(struct consolidator *c, struct proposal *p, const struct con
 /* Marked as begun first, and when that is answered looked for once more. What steps before it use
  * up of a budget may never be approved: then it is looked at by itself. */
 static void begin_approved(struct consolidator *c, struct proposal *p,
-                           const struct consolidate_step *s)
+                           const struct consolidate_step *s, bool behind)
 {
     struct consent *consent = c->rt->consent;
     if (!consent_covers(consent, &c->mem, &c->snap, p->request, s)) {
         p->found = true; /* the next plan asks anew */
-    } else if (s->n_held_by > 0 || in_peace(c, s)) {
+    } else if (s->n_held_by > 0 || behind || in_peace(c, s)) {
         p->waits = p->found = c->stage == STAGE_ALONE;
     } else if (consent_begun(consent, p->request)) {
         p->found = true;
@@ -530,22 +538,28 @@ static void begin_approved(struct consolidator *c, struct proposal *p,
     }
 }
 
+/* A step assumes those before it: behind one that stays nothing begins but what holds alone. */
 static void carry_out(struct consolidator *c, const struct consolidate_result *r)
 {
+    bool behind = false;
     for (uint32_t i = 0; i < r->n_steps; i++) {
         const struct consolidate_step *s = &r->steps[i];
         struct proposal *p = proposals_of(&c->proposals, s);
-        if (!p || p->found) {
-            continue;
-        }
-        if (p->files) {
+        bool begins = false;
+        if (p && !p->found && p->files) {
             ask_for(c, p, s);
-        } else if (p->request) {
-            begin_approved(c, p, s);
-        } else if (proposal_holds(p, s) && may_start(c, s)) {
-            p->found = true;
-            start(c, s);
+        } else if (p && !p->found && p->request) {
+            begin_approved(c, p, s, behind);
+            begins = p->found && !p->waits;
+        } else if (p && !p->found && proposal_holds(p, s) && may_start(c, s)) {
+            begins = !behind;
+            p->behind = behind;
+            p->found = begins || c->stage == STAGE_ALONE; /* the next plan has it, or not */
+            if (begins) {
+                start(c, s);
+            }
         }
+        behind |= !begins && s->n_moves > 0;
     }
 }
 
@@ -560,7 +574,7 @@ static void spare_rest(struct consolidator *c)
         for (uint32_t k = 0; !p->found && !p->request && !p->files && k < p->n; k++) {
             const struct nodeclaim *nc = store_claim(c->rt->store, p->claims[k]);
             if (nc && str_eq(nc->m.uid, p->uids[k])) {
-                spared_put(c->spared, nc);
+                (p->behind ? spared_put_briefly : spared_put)(c->spared, nc);
             }
         }
     }

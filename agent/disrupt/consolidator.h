@@ -12,8 +12,9 @@
  *    left in peace (spared.h), pools by turns, as many as the brakes let launch.
  *  - After CONSOLIDATOR_QUIET_NS the plan is made again from what is known then. A step goes on if
  *    it is found again: the same nodes, replacements no dearer, at least 80% of the saving, no
- *    single replica more that is moved. Where the plan has become another, the nodes that were
- *    decided on are looked at once more by themselves, so that change elsewhere does not keep them.
+ *    single replica more that is moved. Where the plan has become another, or a step before it
+ * stays (each assumes those before it), the nodes that were decided on are looked at once more by
+ *    themselves, so that change elsewhere does not keep them.
  *    Validated once more, by a list of the pods, it is in the command.
  *  - What is left then, or was let go by its command, is left in peace.
  *

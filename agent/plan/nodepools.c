@@ -5,6 +5,7 @@
 #include "agent/claim/reghealth.h"
 #include "agent/disrupt/churnguard.h"
 #include "agent/disrupt/driftguard.h"
+#include "agent/store/observed.h"
 #include "agent/store/store.h"
 #include "agent/work/cond.h"
 #include "agent/work/metrics.h"
@@ -15,6 +16,8 @@
 #include "common/base/jsonx.h"
 #include "common/base/map.h"
 #include "common/base/str.h"
+#include "common/core/sched.h"
+#include "common/kube/events.h"
 #include "ineffective.h"
 
 #define BACKOFF_NS (1 * NS_PER_S)
@@ -142,6 +145,7 @@ static void edit_conditions(struct nodepools *p, const struct nodepool *np, stru
     reghealth_conditions(p->rt->reghealth, np, e);
     driftguard_conditions(p->rt->driftguard, np, e);
     churnguard_conditions(p->rt->churnguard, np, e);
+    observed_conditions(p->rt->observed, np, e);
     set_class_ready(e, store_class(p->rt->store, np->class_ref.name));
     cond_root(e, dependents, np->m.created_ns, message);
 }
@@ -250,6 +254,23 @@ static enum queue_verdict status_step(struct nodepools *p, const struct nodepool
                       json_pack("{s:o}", "status", status), np->m.resource_version);
 }
 
+static void say_unreadable(const struct nodepools *p, const struct nodepool *np)
+{
+    struct events_subject about = {KIND_NODE_POOL, NULL, np->m.name, np->m.uid};
+    const char *placement = kvs_get(&np->m.annotations, ANN_PLACEMENT);
+    const char *share = kvs_get(&np->m.annotations, ANN_MAX_SHARE);
+    enum placement how;
+    uint32_t permyriad;
+    if (placement && !sched_parse_placement(placement, &how)) {
+        events_post(p->rt->events, &about, true, "InvalidAnnotation", ANN_PLACEMENT, 0,
+                    "%s cannot be read: no more nodes than Karpenter's are made", ANN_PLACEMENT);
+    }
+    if (share && !sched_parse_share(share, &permyriad)) {
+        events_post(p->rt->events, &about, true, "InvalidAnnotation", ANN_MAX_SHARE, 0,
+                    "%s cannot be read: the flag's counts", ANN_MAX_SHARE);
+    }
+}
+
 static enum queue_verdict handle(void *ctx, const char *key)
 {
     struct nodepools *p = ctx;
@@ -269,6 +290,7 @@ static enum queue_verdict handle(void *ctx, const char *key)
         queue_add_after(p->q, key, NODEPOOL_COUNT_NS);
         return QUEUE_OK;
     }
+    say_unreadable(p, np);
     if (hash_step(p, np, &ret)) {
         return ret;
     }
@@ -286,17 +308,22 @@ static void on_pool(void *arg, const char *key, const void *before, const void *
     queue_add(p->q, key);
 }
 
-static void on_class(void *arg, const char *key, const void *before, const void *now)
+static void on_class_told(void *arg, const char *key)
 {
     struct nodepools *p = arg;
-    (void)before;
-    (void)now;
     for (MAP_EACH(store_all(p->rt->store, STORE_POOL), e)) {
         const struct nodepool *np = map_value(e);
         if (str_eq(np->class_ref.name, key)) {
             queue_add(p->q, map_key(e));
         }
     }
+}
+
+static void on_class(void *arg, const char *key, const void *before, const void *now)
+{
+    (void)before;
+    (void)now;
+    on_class_told(arg, key);
 }
 
 static void on_claim(void *arg, const char *key, const void *before, const void *now)
@@ -341,6 +368,7 @@ struct nodepools *nodepools_new(struct runtime *rt)
     reghealth_listen(rt->reghealth, on_told, p);
     driftguard_listen(rt->driftguard, on_told, p);
     churnguard_listen(rt->churnguard, on_told, p);
+    observed_listen(rt->observed, on_class_told, p);
     store_subscribe(rt->store, STORE_POOL, on_pool, p);
     store_subscribe(rt->store, STORE_CLASS, on_class, p);
     store_subscribe(rt->store, STORE_CLAIM, on_claim, p);
@@ -357,6 +385,7 @@ void nodepools_free(struct nodepools *p)
     reghealth_listen(p->rt->reghealth, NULL, NULL);
     driftguard_listen(p->rt->driftguard, NULL, NULL);
     churnguard_listen(p->rt->churnguard, NULL, NULL);
+    observed_listen(p->rt->observed, NULL, NULL);
     queue_free(p->q);
     for (MAP_EACH(p->counted, e)) {
         free(map_value(e));

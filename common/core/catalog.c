@@ -390,23 +390,26 @@ static uint32_t levels_reached(const struct catalog_stair *s, const uint64_t *bi
     return lo;
 }
 
-static void reached(const struct catalog *c, const uint64_t *bits, bool all, int64_t *ret)
+static void reached(const struct catalog *c, const uint64_t *bits, bool all, const int64_t *limits,
+                    int64_t *ret)
 {
     for (size_t i = 0; i < RES_FIXED; i++) {
         const struct catalog_stair *s = &c->capacity_stairs.fixed[i];
-        uint32_t n = levels_reached(s, bits, c->words, all);
+        uint32_t n = limits[i] < 0 ? 0 : levels_reached(s, bits, c->words, all);
         ret[i] = n > 0 ? s->levels[n - 1] : 0;
     }
 }
 
-void catalog_most(const struct catalog *c, const uint64_t *bits, int64_t *ret)
+void catalog_most(const struct catalog *c, const uint64_t *bits, const int64_t *limits,
+                  int64_t *ret)
 {
-    reached(c, bits, false, ret);
+    reached(c, bits, false, limits, ret);
 }
 
-void catalog_least(const struct catalog *c, const uint64_t *bits, int64_t *ret)
+void catalog_least(const struct catalog *c, const uint64_t *bits, const int64_t *limits,
+                   int64_t *ret)
 {
-    reached(c, bits, true, ret);
+    reached(c, bits, true, limits, ret);
 }
 
 /* ---- bitsets ------------------------------------------------------------------------------------

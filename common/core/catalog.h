@@ -90,10 +90,12 @@ void catalog_narrow_fit(const struct catalog *c, const struct resources *need, u
  * that is not listed). What is left of a limit that is exceeded already must be given as 0. */
 void catalog_narrow_limit(const struct catalog *c, const struct resources *limits, uint64_t *bits);
 
-/* Per fixed resource the largest and the smallest capacity among the types (of none: 0 and the
- * largest there is); what is negative counts as 0. */
-void catalog_most(const struct catalog *c, const uint64_t *bits, int64_t *ret);
-void catalog_least(const struct catalog *c, const uint64_t *bits, int64_t *ret);
+/* Per fixed resource that is limited (not -1) the largest and the smallest capacity among the types
+ * (of none: 0 and the largest there is); what is negative counts as 0, as what is not limited. */
+void catalog_most(const struct catalog *c, const uint64_t *bits, const int64_t *limits,
+                  int64_t *ret);
+void catalog_least(const struct catalog *c, const uint64_t *bits, const int64_t *limits,
+                   int64_t *ret);
 
 void catalog_all(const struct catalog *c, uint64_t *bits);
 uint32_t bits_count(const uint64_t *bits, uint32_t words);
@@ -167,6 +169,8 @@ struct offer_mask offerings_mask(const struct catalog *c, const struct symtab *t
                                  const struct reqset *reqs);
 /* bits &= types with an available offering inside the mask. */
 void offerings_narrow(const struct offerings *o, struct offer_mask m, uint64_t *bits);
+/* Some of the types have one. */
+bool offerings_any(const struct offerings *o, struct offer_mask m, const uint64_t *bits);
 /* Cheapest available offering of the type inside the mask; PRICE_UNKNOWN if none. The place goes to
  * *ret_zone and *ret_ct (may be NULL); ties: lower capacity type number, then zone. */
 int64_t offerings_cheapest(const struct offerings *o, uint32_t type, struct offer_mask m,

@@ -141,6 +141,27 @@ static void put_placement(struct labeler *l)
     }
 }
 
+static void take_observed(const struct ec2_catalog_in *in, const struct ec2_fact *f,
+                          struct catalog_type *t)
+{
+    static const enum resource seen[] = {
+#define X(res, name) res,
+        OBSERVED(X)
+#undef X
+    };
+    struct ec2_observed o;
+    if (!in->observed || !in->observed(in->ctx, f->name, &o)) {
+        return;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(seen); i++) {
+        int64_t capacity = o.capacity[seen[i]], allocatable = o.allocatable[seen[i]];
+        if (capacity >= 0 && allocatable >= 0) {
+            t->capacity.v[seen[i]] = capacity;
+            t->allocatable.v[seen[i]] = allocatable < capacity ? allocatable : capacity;
+        }
+    }
+}
+
 static void describe(struct arena *a, const struct ec2_catalog_in *in, const struct ec2_fact *f,
                      struct catalog_type *ret)
 {
@@ -154,12 +175,12 @@ static void describe(struct arena *a, const struct ec2_catalog_in *in, const str
     put_hardware(&l, f);
     put_gpus(&l, f);
     put_placement(&l);
-    int64_t observed = in->observed_mem ? in->observed_mem(in->ctx, f->name) : 0;
     ret->name = sym_intern(in->syms, f->name);
     ret->labels = l.v;
     ret->n_labels = l.n;
-    ret->capacity = ec2_capacity(f, in->cls, observed);
+    ret->capacity = ec2_capacity(f, in->cls);
     ret->allocatable = ec2_allocatable(in->syms, f, in->cls, &ret->capacity);
+    take_observed(in, f, ret);
 }
 
 struct catalog *ec2_catalog(struct arena *a, const struct ec2_catalog_in *in, struct err *reterr)

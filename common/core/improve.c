@@ -3,8 +3,8 @@
 #include "improve_int.h"
 
 #define CLAIMS_PER_STEP 64u
-#define LOOKS_PER_POD 400u
-#define LOOKS_AT_LEAST 100000u
+#define LOOKS_PER_POD 40u
+#define LOOKS_BESIDE UINT64_C(200000) /* for all pods together */
 
 enum { STAGE_LOAD, STAGE_SEARCH, STAGE_REPLAY, STAGE_WRITE };
 
@@ -319,6 +319,7 @@ static void load(struct improve *m, struct sched_open *c)
     ARENA_GROW(s->a, bay->bins, bay->n_bins, bay->cap_bins);
     bay->bins[bay->n_bins++] = m->n_bins++;
     bay->n_pods += c->n_pods;
+    m->n_pods += c->n_pods;
 }
 
 /* ---- writing back ---------------------------------------------------------------------------- */
@@ -453,7 +454,7 @@ static void search(struct improve *m)
 {
     struct improve_bay *bay = &m->bays[m->bay];
     if (m->bin == 0 && m->way == 0 && bay->budget == 0) {
-        bay->budget = LOOKS_AT_LEAST + (uint64_t)bay->n_pods * LOOKS_PER_POD;
+        bay->budget = bay->n_pods * (LOOKS_PER_POD + LOOKS_BESIDE / m->n_pods);
     }
     uint64_t before = m->looks;
     if (improve_one(m, bay, &m->bins[bay->bins[m->bin]], m->way)) {

@@ -7,6 +7,7 @@
  *   improve_search.c which pods go where
  *   improve_split.c  one node more
  *   improve_safe.c   what kube-scheduler will make of it
+ *   improve_sieve.c  places that may still take a pod then
  *
  * A kind is a class taken one way; pods of a kind are alike but for their turn. A bin is a claim as
  * it would be. A bay is a set of claims that differ in nothing but their pods: a pod of one can go
@@ -21,7 +22,7 @@
 #define IMPROVE_NONE UINT32_MAX
 /* Looks at a pair of pods, or the like, that are one unit. */
 #define IMPROVE_LOOKS_PER_UNIT 512u
-#define IMPROVE_PARTNERS 128u /* other bins that one is compared with */
+#define IMPROVE_PARTNERS 32u /* other bins that one is compared with */
 /* Amounts of a pod or bin are compared so many dimensions at a time; unused ones are 0. */
 #define IMPROVE_LANES 4u
 _Static_assert(RES_FIXED % IMPROVE_LANES == 0, "amounts end with a whole number of lanes");
@@ -93,7 +94,7 @@ struct improve {
     uint32_t n_kinds, cap_kinds;
     uint32_t *kind_of_class; /* the first one's number plus 1 */
     struct improve_bin *bins;
-    uint32_t n_bins, cap_bins;
+    uint32_t n_bins, cap_bins, n_pods;
     const struct sched_open **alone; /* claims with pods that are left as they are */
     uint32_t n_alone;
     struct improve_bay *bays;
@@ -183,6 +184,55 @@ int64_t improve_total(const struct improve *m); /* price of all bins */
 struct improve_safe *improve_safe_begin(struct improve *m);
 /* True at the end. */
 bool improve_safe_step(struct improve *m, struct improve_safe *r);
+
+/* ---- improve_sieve.c ------------------------------------------------------------------------- */
+
+/*
+ * In a round of the replay places only fill up: one that was too full for a pod is so for all of
+ * the size, and one that refused a pod does so for all of its troop, kinds of one bay. Such places
+ * are not looked at again. What would take too much memory is not kept.
+ */
+struct improve_sieve {
+    uint32_t n_places, n_words;
+    int64_t (*sizes)[RES_FIXED];
+    uint32_t n_sizes, cap_sizes;
+    uint32_t *size_of; /* per kind */
+    uint32_t *troops;  /* per kind: the first one plus 1 */
+    struct improve_troop *troop;
+    uint32_t n_troops, cap_troops;
+    uint64_t *open; /* per size, words: places with room for it, as far as is known */
+    uint64_t *take; /* per troop likewise */
+    uint64_t *base; /* per troop places that take it whoever else is there, as far as is known */
+    uint64_t *all;  /* words of ones */
+    uint64_t *fresh;
+};
+
+struct improve_troop {
+    uint32_t kind, bay, next;
+};
+
+void improve_sieve_begin(struct improve *m, struct improve_sieve *v, uint32_t n_places);
+uint32_t improve_sieve_troop(struct improve *m, struct improve_sieve *v, uint32_t kind,
+                             uint32_t bay);
+/* All troops are known; then `base` may lose places, before the first round. */
+void improve_sieve_ready(struct improve *m, struct improve_sieve *v);
+void improve_sieve_round(const struct improve *m, struct improve_sieve *v, bool first);
+/* Places that are there from now on, one by one, then that these are all. */
+void improve_sieve_open(struct improve_sieve *v, uint32_t place);
+void improve_sieve_opened(struct improve_sieve *v);
+void improve_sieve_larger(struct improve_sieve *v, uint32_t place);
+void improve_sieve_full(const struct improve *m, struct improve_sieve *v, uint32_t kind,
+                        uint32_t place, const int64_t *left);
+void improve_sieve_refused(struct improve_sieve *v, uint32_t troop, uint32_t place);
+/* Places that may take a pod, as far as room and its troop are concerned; its own it always may. */
+static inline const uint64_t *improve_sieve_by_size(const struct improve_sieve *v, uint32_t kind)
+{
+    return v->open + (size_t)v->size_of[kind] * v->n_words;
+}
+static inline const uint64_t *improve_sieve_by_troop(const struct improve_sieve *v, uint32_t troop)
+{
+    return troop == IMPROVE_NONE ? v->all : v->take + (size_t)troop * v->n_words;
+}
 
 /* ---- improve_search.c ------------------------------------------------------------------------ */
 

@@ -8,6 +8,9 @@
  * beginning where the last look ended, as the scheduler samples. A pod with rules about zones goes
  * to zones like its own. A pod that finds no node makes the node larger where that is cheapest, and
  * all is played again, until every pod finds a place.
+ *
+ * Nodes are there all at once in one round; in the next they come one after the other (or in waves)
+ * in an order of chance, as pods of the same age do, and what waits fills them as they come.
  */
 #include "common/base/sort.h"
 #include "improve_int.h"
@@ -18,7 +21,7 @@
 #define ROUNDS_MIN 2u
 #define ROUNDS_MAX 24u
 /* Rounds without growth that are enough where there are more than ROUNDS_MIN. */
-#define QUIET_ROUNDS 3u
+#define QUIET_ROUNDS 12u
 /* From the second round on scores are off by up to so much, which stands for all that is not played
  * here, and for the choice among equals. */
 #define NOISE 8u
@@ -28,13 +31,16 @@
 #define SAMPLE_MAX 100u
 #define SCALE_BITS 20
 #define MEMORY_BITS 20
+#define BAYS_FEW 8u
+#define WAVES_MAX 8u
 #define PODS_PER_STEP 64u
 #define RUN 4096u
 #define FIXED_MAX 1000000u /* kinds times fixed places; with more they are left out */
 
 /* Pods come to places: bins first, then the fixed ones. */
 struct arrival {
-    uint32_t pod, kind, place, bay;
+    uint32_t pod, kind, place, bay, troop;
+    bool next; /* comes after the one before; else nobody knows which comes first */
 };
 
 /* A place that stays as it is: a node or a claim. */
@@ -59,12 +65,6 @@ struct host_rules {
     bool at_home; /* goes where it was planned */
 };
 
-/* A place that has room for the smallest pod. */
-struct host {
-    uint64_t coarse; /* what is left, packed */
-    uint32_t place;
-};
-
 struct turn;
 
 struct improve_safe {
@@ -80,16 +80,17 @@ struct improve_safe {
     uint32_t *bay;        /* per place; IMPROVE_NONE: fixed */
     uint32_t **counts;    /* per place and rule about hosts; NULL: no pod yet that any concerns */
     int64_t (*scale)[2];  /* per place: of cpu and memory */
-    struct host *open;
-    uint32_t *at_open; /* per place where it is there, IMPROVE_NONE: none */
-    uint32_t n_open, start;
-    int64_t least[RES_FIXED];
-    uint64_t least_coarse;
+    struct improve_sieve sieve;
+    uint32_t start;            /* the place where the next look begins */
+    uint32_t *waiting;         /* pods, by number */
+    uint32_t n_waiting, still; /* of those of this wave so many go on waiting */
+    uint32_t wave, n_waves;
     uint8_t *accepts;       /* kind × bay: 0 not known, 1 no, 2 yes */
     uint8_t *fixed_accepts; /* kind × fixed place, likewise */
     uint32_t at, round, rounds, quiet, sample;
-    bool grown, prepared;
-    int cpu, memory; /* dimensions, -1: nobody asks */
+    bool grown, prepared, begun;
+    int64_t total_pusd_h; /* of the bins */
+    int cpu, memory;      /* dimensions, -1: nobody asks */
 };
 
 /* ---- who comes when -------------------------------------------------------------------------- */
@@ -120,10 +121,12 @@ static void add_turn(const struct improve *m, struct turns *t, uint32_t pod, uin
                      uint32_t place)
 {
     const struct pod *p = m->s->snap->pods[pod];
-    t->v[t->n++] =
-        (struct turn){p->cls->priority,
-                      p->m.created_ns,
-                      {pod, kind, place, place < m->n_bins ? m->bins[place].bay : IMPROVE_NONE}};
+    t->v[t->n++] = (struct turn){p->cls->priority,
+                                 p->m.created_ns,
+                                 {.pod = pod,
+                                  .kind = kind,
+                                  .place = place,
+                                  .bay = place < m->n_bins ? m->bins[place].bay : IMPROVE_NONE}};
 }
 
 static void add_bins(const struct improve *m, struct turns *t)
@@ -239,6 +242,8 @@ static void sorted(struct improve *m, struct improve_safe *r)
     r->pods = ARENA_NEW_N(m->s->a, struct arrival, r->n_pods);
     for (uint32_t i = 0; i < r->n_pods; i++) {
         r->pods[i] = r->turns[i].a;
+        r->pods[i].next = i == 0 || r->turns[i].priority != r->turns[i - 1].priority ||
+                          r->turns[i].created != r->turns[i - 1].created;
     }
 }
 
@@ -269,19 +274,26 @@ static void find_rules(const struct improve *m, const struct improve_kind *k,
     }
 }
 
-static void find_least(const struct improve *m, struct improve_safe *r)
+static void find_scored(const struct improve *m, struct improve_safe *r)
 {
     r->cpu = r->memory = -1;
     for (uint32_t d = 0; d < m->n_dims; d++) {
-        r->least[d] = INT64_MAX;
         r->cpu = m->dims[d] == RES_CPU ? (int)d : r->cpu;
         r->memory = m->dims[d] == RES_MEMORY ? (int)d : r->memory;
-        for (uint32_t i = 0; i < r->n_pods; i++) {
-            int64_t need = m->kinds[r->pods[i].kind].need[d];
-            r->least[d] = need < r->least[d] ? need : r->least[d];
-        }
     }
-    r->least_coarse = improve_pack_need(m, r->least);
+}
+
+/* Pods of a kind that are planned in one bay are taken by the same places. Those that follow a
+ * fixed place into its zones are each by itself. */
+static void find_troops(struct improve *m, struct improve_safe *r)
+{
+    improve_sieve_begin(m, &r->sieve, r->n_places);
+    for (uint32_t i = 0; i < r->n_pods; i++) {
+        struct arrival *p = &r->pods[i];
+        bool alone = p->bay == IMPROVE_NONE && m->kinds[p->kind].zonal;
+        p->troop = alone ? IMPROVE_NONE : improve_sieve_troop(m, &r->sieve, p->kind, p->bay);
+    }
+    improve_sieve_ready(m, &r->sieve);
 }
 
 /* Pods that were on the nodes before this pass. */
@@ -329,18 +341,19 @@ static void prepare(struct improve *m, struct improve_safe *r)
     sorted(m, r);
     uint32_t n = r->n_places;
     r->left = ARENA_NEW_N(a, int64_t, (size_t)n * m->lanes);
+    r->waiting = ARENA_NEW_N(a, uint32_t, r->n_pods);
     r->scale = arena_alloc_n(a, n, sizeof(*r->scale));
     r->counts = ARENA_NEW_N(a, uint32_t *, n);
     r->bay = ARENA_NEW_N(a, uint32_t, n);
     r->room = ARENA_NEW_N(a, const int64_t *, n);
-    r->open = ARENA_NEW_N(a, struct host, n);
-    r->at_open = ARENA_NEW_N(a, uint32_t, n);
     r->accepts = ARENA_NEW_N(a, uint8_t, (size_t)m->n_kinds * m->n_bays);
     r->fixed_accepts = ARENA_NEW_N(a, uint8_t, (size_t)m->n_kinds * r->n_fixed);
     r->rules = ARENA_NEW_N(a, struct host_rules, m->n_kinds);
     r->rounds = within(REPLAYED, r->n_pods, ROUNDS_MIN, ROUNDS_MAX);
     r->sample = within(COMPARED, r->n_pods, SAMPLE_MIN, SAMPLE_MAX);
-    find_least(m, r);
+    find_scored(m, r);
+    r->total_pusd_h = improve_total(m);
+    find_troops(m, r);
     for (uint32_t i = 0; i < m->n_kinds; i++) {
         find_rules(m, &m->kinds[i], &r->rules[i]);
     }
@@ -376,36 +389,9 @@ static void find_scale(struct improve_safe *r, uint32_t place)
     r->scale[place][1] = memory > 0 ? (INT64_C(10000) << SCALE_BITS) / memory : 0;
 }
 
-/* Has room again, or another amount of it. */
-static void note_room(const struct improve *m, struct improve_safe *r, uint32_t place)
-{
-    if (r->at_open[place] == IMPROVE_NONE) {
-        r->at_open[place] = r->n_open;
-        r->open[r->n_open++].place = place;
-    }
-    r->open[r->at_open[place]].coarse = improve_pack_room(m, left_of(m, r, place));
-}
-
-/* Bins that are full are put aside. */
-static void put_aside(struct improve_safe *r)
-{
-    for (uint32_t i = 0; i < r->n_open;) {
-        if (improve_may_fit(r->open[i].coarse, r->least_coarse)) {
-            i++;
-            continue;
-        }
-        r->at_open[r->open[i].place] = IMPROVE_NONE;
-        r->open[i] = r->open[--r->n_open];
-        if (i < r->n_open) {
-            r->at_open[r->open[i].place] = i;
-        }
-    }
-}
-
 static void begin_place(const struct improve *m, struct improve_safe *r, uint32_t i)
 {
     const uint32_t *before = i < m->n_bins ? NULL : r->fixed[i - m->n_bins].counts;
-    r->at_open[i] = IMPROVE_NONE;
     if (before != NULL && r->counts[i] == NULL) {
         r->counts[i] = ARENA_NEW_N(m->s->a, uint32_t, m->n_groups);
     }
@@ -421,17 +407,54 @@ static void begin_place(const struct improve *m, struct improve_safe *r, uint32_
     if (r->room[i] != NULL) {
         memcpy(left_of(m, r, i), r->room[i], m->lanes * sizeof(*r->left));
         find_scale(r, i);
-        note_room(m, r, i);
+    }
+}
+
+static uint32_t chance(const struct improve_safe *r, uint32_t x)
+{
+    uint32_t h = (x * 2654435761u) ^ (r->round * 40503u);
+    h = (h ^ h >> 15) * 2246822519u;
+    return h ^ h >> 13;
+}
+
+/* Nodes that exist are there before any other. */
+static void begin_wave(struct improve_safe *r)
+{
+    for (uint32_t i = 0; i < r->n_places; i++) {
+        bool node = r->bay[i] == IMPROVE_NONE && r->fixed[i - (r->n_places - r->n_fixed)].node;
+        uint32_t wave = node ? 0 : (uint32_t)((uint64_t)chance(r, i) * r->n_waves >> 32);
+        if (wave == r->wave && r->room[i] != NULL) {
+            improve_sieve_open(&r->sieve, i);
+        }
+    }
+    improve_sieve_opened(&r->sieve);
+    r->at = r->still = 0;
+}
+
+/* Pods of the same age come in any order. */
+static void line_up_waiting(struct improve_safe *r)
+{
+    for (uint32_t i = 0, from = 0; i < r->n_pods; i++) {
+        from = r->pods[i].next ? i : from;
+        uint32_t before = i - from + 1, back = r->round % 2 == 0 ? 0 : chance(r, i) % before;
+        r->waiting[i] = r->waiting[i - back];
+        r->waiting[i - back] = i;
     }
 }
 
 static void begin_round(struct improve *m, struct improve_safe *r)
 {
-    r->n_open = r->start = 0;
+    r->start = 0;
     r->grown = false;
+    improve_sieve_round(m, &r->sieve, r->round == 0);
     for (uint32_t i = 0; i < r->n_places; i++) {
         begin_place(m, r, i);
     }
+    line_up_waiting(r);
+    r->n_waiting = r->n_pods;
+    r->wave = 0;
+    r->n_waves = r->round % 2 == 0 ? 1 : m->n_bins < WAVES_MAX ? m->n_bins * 2 : WAVES_MAX;
+    begin_wave(r);
 }
 
 /* ---- filters --------------------------------------------------------------------------------- */
@@ -505,12 +528,11 @@ static bool accepts_fixed(struct improve *m, struct improve_safe *r, const struc
     return *known == 2;
 }
 
-static bool accepts_bay(struct improve *m, struct improve_safe *r, const struct arrival *p,
-                        uint32_t bay)
+static bool accepts_bay(struct improve *m, struct improve_safe *r, uint32_t kind, uint32_t bay)
 {
-    uint8_t *known = &r->accepts[(size_t)p->kind * m->n_bays + bay];
+    uint8_t *known = &r->accepts[(size_t)kind * m->n_bays + bay];
     if (*known == 0) {
-        *known = find_accepts(m, &m->kinds[p->kind], m->bays[bay].like) ? 2 : 1;
+        *known = find_accepts(m, &m->kinds[kind], m->bays[bay].like) ? 2 : 1;
     }
     return *known == 2;
 }
@@ -526,7 +548,32 @@ static bool accepts(struct improve *m, struct improve_safe *r, const struct arri
         return false;
     }
     return bay == IMPROVE_NONE ? accepts_fixed(m, r, p, place - m->n_bins)
-                               : accepts_bay(m, r, p, bay);
+                               : accepts_bay(m, r, p->kind, bay);
+}
+
+/* Bays that do not take a troop, found out beforehand where they are few. */
+static void find_takers(struct improve *m, struct improve_safe *r)
+{
+    struct improve_sieve *v = &r->sieve;
+    if (m->n_bays > BAYS_FEW) {
+        return;
+    }
+    uint64_t *bins = ARENA_NEW_N(m->s->a, uint64_t, (size_t)m->n_bays * v->n_words);
+    for (uint32_t i = 0; i < m->n_bins; i++) {
+        bits_set(bins + (size_t)r->bay[i] * v->n_words, i);
+    }
+    for (uint32_t i = 0; i < v->n_troops; i++) {
+        const struct improve_troop *t = &v->troop[i];
+        uint64_t *base = v->base + (size_t)i * v->n_words;
+        for (uint32_t b = 0; b < m->n_bays; b++) {
+            bool away = m->kinds[t->kind].zonal &&
+                        m->bays[t->bay].like->offer.zones != m->bays[b].like->offer.zones;
+            bool takes = b == t->bay || (!away && accepts_bay(m, r, t->kind, b));
+            for (uint32_t w = 0; w < v->n_words && !takes; w++) {
+                base[w] &= ~bins[(size_t)b * v->n_words + w];
+            }
+        }
+    }
 }
 
 /* Of the first bays, for one pod, asked once. */
@@ -599,21 +646,10 @@ static void bind(const struct improve *m, struct improve_safe *r, const struct a
     for (uint32_t d = 0; d < m->lanes; d++) {
         left[d] -= m->kinds[p->kind].need[d];
     }
-    note_room(m, r, place);
     for (uint32_t i = 0; i < rules->n_counted; i++) {
         *counts = *counts ? *counts : ARENA_NEW_N(m->s->a, uint32_t, m->n_groups);
         (*counts)[rules->counted[i]]++;
     }
-}
-
-/* Those of up to 64 open bins that may have room, without a branch for each. */
-static uint64_t likely(const struct host *v, uint32_t n, uint64_t need)
-{
-    uint64_t ret = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        ret |= (uint64_t)improve_may_fit(v[i].coarse, need) << i;
-    }
-    return ret;
 }
 
 struct choice {
@@ -622,29 +658,47 @@ struct choice {
     struct bay_memo bays;
 };
 
-/* Looks at the open bins from..to; returns where the next look begins. */
+static bool takes(struct improve *m, struct improve_safe *r, const struct arrival *p,
+                  uint32_t place, struct choice *c)
+{
+    if (!improve_fits(m->lanes, left_of(m, r, place), m->kinds[p->kind].need)) {
+        improve_sieve_full(m, &r->sieve, p->kind, place, left_of(m, r, place));
+        return false;
+    }
+    if (!hosts_ok(r, p, place) || !accepts_memo(m, r, p, place, &c->bays)) {
+        improve_sieve_refused(&r->sieve, p->troop, place);
+        return false;
+    }
+    return true;
+}
+
+/* Looks at the places from..to; returns where the next look begins. */
 static uint32_t look(struct improve *m, struct improve_safe *r, const struct arrival *p,
                      uint32_t from, uint32_t to, struct choice *c)
 {
-    const struct improve_kind *k = &m->kinds[p->kind];
-    for (uint32_t at = from; at < to; at += 64) {
-        uint32_t n = to - at < 64 ? to - at : 64;
-        m->looks += n / 4;
-        for (uint64_t bits = likely(r->open + at, n, k->coarse); bits != 0; bits &= bits - 1) {
-            uint32_t i = at + (uint32_t)__builtin_ctzll(bits), place = r->open[i].place;
-            const int64_t *left = left_of(m, r, place);
-            if (!improve_fits(m->lanes, left, k->need) || !hosts_ok(r, p, place) ||
-                !accepts_memo(m, r, p, place, &c->bays)) {
+    const int64_t *need = m->kinds[p->kind].need;
+    const uint64_t *room = improve_sieve_by_size(&r->sieve, p->kind);
+    const uint64_t *take = improve_sieve_by_troop(&r->sieve, p->troop);
+    uint64_t own = UINT64_C(1) << p->place % 64, behind = ~UINT64_C(0) << from % 64;
+    m->looks += (to - from) / 256;
+    for (uint32_t w = from / 64; w * 64 < to; w++, behind = ~UINT64_C(0)) {
+        uint64_t bits = room[w] & (take[w] | (w == p->place / 64 ? own : 0)) & behind;
+        bits &= to - w * 64 < 64 ? (UINT64_C(1) << to % 64) - 1 : ~UINT64_C(0);
+        for (; bits != 0; bits &= bits - 1) {
+            uint32_t place = w * 64 + (uint32_t)__builtin_ctzll(bits);
+            m->looks++;
+            if (!takes(m, r, p, place, c)) {
                 continue;
             }
-            int64_t now = score(r, place, left, k->need) + (r->round > 0 ? noise(r, place) : 0);
+            int64_t now =
+                score(r, place, left_of(m, r, place), need) + (r->round > 0 ? noise(r, place) : 0);
             if (c->place == IMPROVE_NONE || now > c->score ||
                 (now == c->score && place < c->place)) {
                 c->place = place;
                 c->score = now;
             }
-            if (++c->found == r->sample) {
-                return i + 1;
+            if (++c->found == (r->n_waves > 1 ? (r->sample + 2) / 3 : r->sample)) {
+                return place + 1;
             }
         }
     }
@@ -655,9 +709,9 @@ static uint32_t look(struct improve *m, struct improve_safe *r, const struct arr
 static uint32_t best_place(struct improve *m, struct improve_safe *r, const struct arrival *p)
 {
     struct choice c = {.place = IMPROVE_NONE};
-    uint32_t start = r->start < r->n_open ? r->start : 0;
-    r->start = look(m, r, p, start, r->n_open, &c);
-    if (c.found < r->sample) {
+    uint32_t start = r->start < r->n_places ? r->start : 0;
+    r->start = look(m, r, p, start, r->n_places, &c);
+    if (c.found < (r->n_waves > 1 ? (r->sample + 2) / 3 : r->sample)) {
         r->start = look(m, r, p, 0, start, &c);
     }
     return c.place;
@@ -688,10 +742,11 @@ static void grow_one(struct improve *m, struct improve_safe *r, const struct arr
             best_rank = rank;
         }
     }
-    if (best == IMPROVE_NONE) {
+    if (best == IMPROVE_NONE || r->total_pusd_h + least >= m->baseline_pusd_h) {
         return;
     }
     struct improve_bin *b = &m->bins[best];
+    r->total_pusd_h += least;
     for (uint32_t d = 0; d < m->n_dims; d++) {
         int64_t used = used_of(m, r, best, d), now = used + m->kinds[p->kind].need[d];
         b->size[d] = now > b->size[d] ? now : b->size[d];
@@ -700,8 +755,24 @@ static void grow_one(struct improve *m, struct improve_safe *r, const struct arr
     b->rank = best_rank;
     r->room[best] = m->bays[b->bay].menu.room[best_rank];
     find_scale(r, best);
+    improve_sieve_larger(&r->sieve, best);
     b->changed = r->grown = true;
     bind(m, r, p, best);
+}
+
+/* The pod's turn. */
+static void seek(struct improve *m, struct improve_safe *r, uint32_t pod)
+{
+    const struct arrival *p = &r->pods[pod];
+    uint32_t place = best_place(m, r, p);
+    if (place != IMPROVE_NONE) {
+        bind(m, r, p, place);
+    } else if (r->wave + 1 < r->n_waves) {
+        r->waiting[r->still++] = pod;
+    } else {
+        m->stranded += r->round == 0;
+        grow_one(m, r, p);
+    }
 }
 
 bool improve_safe_step(struct improve *m, struct improve_safe *r)
@@ -713,25 +784,28 @@ bool improve_safe_step(struct improve *m, struct improve_safe *r)
         }
         return false;
     }
-    if (r->at == 0) {
+    if (!r->begun) {
+        find_takers(m, r);
         begin_round(m, r);
+        r->begun = true;
     }
-    put_aside(r);
-    for (uint32_t i = 0; i < PODS_PER_STEP && r->at < r->n_pods; i++, r->at++) {
-        uint32_t place = best_place(m, r, &r->pods[r->at]);
-        if (place != IMPROVE_NONE) {
-            bind(m, r, &r->pods[r->at], place);
-        } else {
-            m->stranded += r->round == 0;
-            grow_one(m, r, &r->pods[r->at]);
-        }
+    for (uint32_t i = 0; i < PODS_PER_STEP && r->at < r->n_waiting; i++, r->at++) {
+        seek(m, r, r->waiting[r->at]);
     }
-    if (r->at < r->n_pods) {
+    if (r->at < r->n_waiting) {
         return false;
     }
-    r->at = 0;
+    r->n_waiting = r->still;
+    if (++r->wave < r->n_waves) {
+        begin_wave(r);
+        return false;
+    }
     r->round++;
     r->quiet = r->grown ? 0 : r->quiet + 1;
     bool enough = r->quiet >= (r->rounds > ROUNDS_MIN ? QUIET_ROUNDS : 1);
-    return enough || r->round == r->rounds || improve_total(m) > m->baseline_pusd_h;
+    if (enough || r->round == r->rounds) {
+        return true;
+    }
+    begin_round(m, r);
+    return false;
 }

@@ -33,6 +33,7 @@
 #define ANN_PLACEMENT "karp.dev/placement"
 #define ANN_MIN_SAVING "karp.dev/min-saving"
 #define ANN_MIN_NODE_LIFE "karp.dev/min-node-life"
+#define ANN_IGNORE_SHORT_PODS "karp.dev/ignore-short-pods"
 #define ANN_RETURN_TO_WEIGHT "karp.dev/return-to-weight"
 #define ANN_REPLACE "karp.dev/replace"
 #define ANN_BUDGET_TIMEZONE "karp.dev/budget-timezone"

@@ -251,6 +251,23 @@ void offerings_narrow(const struct offerings *o, struct offer_mask m, uint64_t *
     }
 }
 
+bool offerings_any(const struct offerings *o, struct offer_mask m, const uint64_t *bits)
+{
+    for (unsigned ct = 0; ct < CT_COUNT; ct++) {
+        uint64_t left = m.cts >> ct & 1 ? m.zones & zones_all(o->n_zones) : 0;
+        for (; left != 0; left &= left - 1) {
+            uint32_t zone = (uint32_t)__builtin_ctzll(left);
+            const uint64_t *available = o->available + bits_of(o, zone, (enum capacity_type)ct);
+            for (uint32_t i = 0; i < o->words; i++) {
+                if ((bits[i] & available[i]) != 0) {
+                    return true;
+                }
+            }
+        }
+    }
+    return false;
+}
+
 int64_t offerings_cheapest(const struct offerings *o, uint32_t type, struct offer_mask m,
                            uint32_t *ret_zone, enum capacity_type *ret_ct)
 {

@@ -6,19 +6,10 @@
  * leg and position on the leg are all there is to remember. Places that have refused the way before
  * are passed over without counting.
  */
-#include "common/base/str.h"
 #include "improve.h"
-#include "labels.h"
 #include "sched_int.h"
 
-void sched_options_default(struct sched_options *o)
-{
-    *o = (struct sched_options){.placement = PLACEMENT_BASELINE,
-                                .preference = PREFERENCE_RESPECT,
-                                .min_values = MIN_VALUES_STRICT,
-                                .max_types = 600,
-                                .record_reasons = true};
-}
+#define PODS_AHEAD 4u
 
 enum reason_code sched_pod_gate(const struct pod *p)
 {
@@ -36,180 +27,6 @@ enum reason_code sched_pod_gate(const struct pod *p)
         return REASON_StaticPod;
     }
     return p->cls->not_by_us ? REASON_NotScheduledByUs : REASON_NONE;
-}
-
-/* ---- begin ----------------------------------------------------------------------------------- */
-
-static bool has_prefer_taint(const struct taints *t)
-{
-    for (uint32_t i = 0; i < t->n; i++) {
-        if (t->v[i].effect == EFFECT_PREFER_NO_SCHEDULE) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void begin_nodes(struct sched *s)
-{
-    s->nodes = ARENA_NEW_N(s->a, struct sched_node, s->snap->n_nodes);
-    s->host_of = ARENA_NEW_N(s->a, uint32_t, s->snap->n_nodes);
-    for (uint32_t i = 0; i < s->snap->n_nodes; i++) {
-        const struct snapshot_node *n = &s->snap->nodes[i];
-        s->host_of[i] = n->target ? s->n_nodes : SCHED_NO_CLAIM;
-        if (!n->target) {
-            continue;
-        }
-        struct host_port *ports = arena_memdup(s->a, n->ports, n->n_ports * sizeof(*ports));
-        s->nodes[s->n_nodes++] = (struct sched_node){.in = n,
-                                                     .host = s->host_of[i],
-                                                     .free = n->free,
-                                                     .ports = ports,
-                                                     .n_ports = n->n_ports,
-                                                     .ports_cap = n->n_ports};
-        s->any_prefer_taint = s->any_prefer_taint || has_prefer_taint(&n->taints);
-    }
-}
-
-/* "25%" as parts of ten thousand; the option where the pool does not say, or says nonsense. */
-static uint32_t max_share(const struct sched *s, const struct nodepool *np)
-{
-    uint32_t share;
-    const char *text = kvs_get(&np->m.annotations, ANN_MAX_SHARE);
-    return text != NULL && sched_parse_share(text, &share) ? share : s->opt.max_share_permyriad;
-}
-
-bool sched_parse_placement(const char *text, enum placement *ret)
-{
-    if (str_eq(text, "Compatible") || str_eq(text, "Cheapest")) {
-        *ret = str_eq(text, "Cheapest") ? PLACEMENT_CHEAPEST : PLACEMENT_COMPATIBLE;
-        return true;
-    }
-    return false;
-}
-
-const char *sched_placement_name(enum placement p)
-{
-    static const char *const names[] = {"Baseline", "Compatible", "Cheapest"};
-    return names[p];
-}
-
-/* What the pool says; where that is nonsense it at least opens no more nodes for it. */
-static enum placement placement_of(const struct sched *s, const struct nodepool *np)
-{
-    enum placement ret = s->opt.placement;
-    const char *text = kvs_get(&np->m.annotations, ANN_PLACEMENT);
-    if (text != NULL && !sched_parse_placement(text, &ret) && ret == PLACEMENT_CHEAPEST) {
-        ret = PLACEMENT_COMPATIBLE;
-    }
-    return ret;
-}
-
-bool sched_parse_share(const char *text, uint32_t *ret_permyriad)
-{
-    uint64_t n = 0;
-    const char *c = text;
-    for (; *c >= '0' && *c <= '9' && n <= 100; c++) {
-        n = n * 10 + (uint64_t)(*c - '0');
-    }
-    if (c == text || n < 1 || n > 100 || c[0] != '%' || c[1] != '\0') {
-        return false;
-    }
-    *ret_permyriad = (uint32_t)n * 100;
-    return true;
-}
-
-static void begin_pools(struct sched *s)
-{
-    s->pools = ARENA_NEW_N(s->a, struct sched_pool, s->snap->n_pools);
-    for (uint32_t i = 0; i < s->snap->n_pools; i++) {
-        const struct snapshot_pool *in = &s->snap->pools[i];
-        if (in->np->is_static) {
-            continue;
-        }
-        struct sched_pool *p = &s->pools[s->n_pools++];
-        p->in = in;
-        p->in_use = in->in_use;
-        p->nodes_in_use = in->nodes_in_use;
-        p->xen = sym_find(s->syms, "xen");
-        p->max_share_permyriad = max_share(s, in->np);
-        p->placement = placement_of(s, in->np);
-        p->usable = sched_pool_closed(in, NULL) == REASON_NONE;
-        if (in->catalog != NULL) {
-            template_build(s->a, s->syms, in->np, in->catalog, s->snap->daemonsets,
-                           s->snap->n_daemonsets, &p->tm);
-        }
-        s->any_prefer_taint = s->any_prefer_taint || has_prefer_taint(&in->np->taints);
-    }
-}
-
-/* Which of our pools a node belongs to. */
-static void begin_homes(struct sched *s)
-{
-    for (uint32_t i = 0; i < s->n_nodes; i++) {
-        for (uint32_t p = 0; p < s->n_pools && s->nodes[i].in->pool != NULL; p++) {
-            if (s->pools[p].in == s->nodes[i].in->pool) {
-                s->nodes[i].pool = &s->pools[p];
-            }
-        }
-    }
-}
-
-static void begin_queue(struct sched *s)
-{
-    uint32_t n = s->snap->n_pods;
-    s->queue = ARENA_NEW_N(s->a, uint32_t, s->n_pods);
-    s->again = ARENA_NEW_N(s->a, uint32_t, s->n_pods);
-    for (uint32_t i = 0; i < n; i++) {
-        s->queue[i] = i;
-    }
-    s->n_queue = n;
-    s->pod = n > 0 ? s->queue[0] : 0;
-}
-
-static void begin_pods(struct sched *s, const struct pod *const *moving, uint32_t n)
-{
-    s->pods = s->snap->pods;
-    s->n_pods = s->snap->n_pods + n;
-    if (n > 0) {
-        const struct pod **v = ARENA_NEW_N(s->a, const struct pod *, s->n_pods);
-        if (s->snap->n_pods > 0) {
-            memcpy(v, s->snap->pods, s->snap->n_pods * sizeof(*v));
-        }
-        memcpy(v + s->snap->n_pods, moving, n * sizeof(*v));
-        s->pods = v;
-    }
-}
-
-struct sched *sched_begin(struct arena *a, const struct snapshot *snap,
-                          const struct sched_options *o)
-{
-    return sched_begin_moving(a, snap, o, NULL, 0);
-}
-
-struct sched *sched_begin_moving(struct arena *a, const struct snapshot *snap,
-                                 const struct sched_options *o, const struct pod *const *moving,
-                                 uint32_t n_moving)
-{
-    struct sched *s = ARENA_NEW(a, struct sched);
-    s->a = s->keep = a;
-    s->snap = snap;
-    s->syms = snap->syms;
-    s->opt = *o;
-    begin_pods(s, moving, n_moving);
-    begin_nodes(s);
-    begin_pools(s);
-    begin_homes(s);
-    sched_reserve_begin(s);
-    sched_topo_begin(s);
-    sched_volume_begin(s);
-    sched_classes_init(s);
-    begin_queue(s);
-    s->existing = ARENA_NEW_N(a, struct sched_placement, s->n_pods);
-    s->existing_taken = ARENA_NEW_N(a, struct sched_taken, s->n_pods);
-    s->refused = ARENA_NEW_N(a, struct sched_refusal, s->n_pods);
-    s->refused_class = ARENA_NEW_N(a, uint32_t, s->n_pods);
-    return s;
 }
 
 /* ---- placing --------------------------------------------------------------------------------- */
@@ -238,6 +55,9 @@ static void next_pod(struct sched *s)
     s->at++;
     s->pod = s->at < s->n_queue ? s->queue[s->at] : 0;
     s->leg = s->pos = 0;
+    if (s->at + PODS_AHEAD < s->n_queue) { /* it will be asked soon, and lies anywhere */
+        __builtin_prefetch(s->pods[s->queue[s->at + PODS_AHEAD]]);
+    }
 }
 
 static void placed(struct sched *s)
@@ -304,15 +124,26 @@ static bool claim_before(const struct sched_open *x, const struct sched_open *y)
     return x->index < y->index;
 }
 
+/* Of the places from..to of the order the first whose claim comes after that one. */
+static uint32_t order_find(const struct sched *s, uint32_t from, uint32_t to, uint32_t claim)
+{
+    while (from < to) {
+        uint32_t middle = from + (to - from) / 2;
+        if (claim_before(s->claims[s->order[middle]], s->claims[claim])) {
+            from = middle + 1;
+        } else {
+            to = middle;
+        }
+    }
+    return from;
+}
+
 /* The claim at a place of the order has one pod more. */
 static void reorder(struct sched *s, uint32_t at)
 {
-    uint32_t moved = s->order[at];
-    for (; at + 1 < s->n_claims && claim_before(s->claims[s->order[at + 1]], s->claims[moved]);
-         at++) {
-        s->order[at] = s->order[at + 1];
-    }
-    s->order[at] = moved;
+    uint32_t moved = s->order[at], to = order_find(s, at + 1, s->n_claims, moved) - 1;
+    memmove(&s->order[at], &s->order[at + 1], (to - at) * sizeof(*s->order));
+    s->order[to] = moved;
 }
 
 /* A claim for reserved capacity keeps a unit of some reservation; what would lose it the last goes
@@ -327,15 +158,27 @@ static bool still_reserved(struct sched *s, struct sched_open *c, struct sched_t
     return sched_reserve_find(s, c, t, ret);
 }
 
+/* The first place from there on whose claim is not in the set. */
+static uint32_t pass_over(const struct sched *s, const struct claim_set *set, uint32_t at)
+{
+    const uint32_t *order = s->order, n = s->n_claims;
+    const uint64_t *words = set->words;
+    uint32_t n_words = set->n_words;
+    while (at < n && order[at] / 64 < n_words && bits_test(words, order[at])) {
+        at++;
+    }
+    return at;
+}
+
 static bool try_claim(struct sched *s, struct sched_class *k, struct sched_ask *ask, uint32_t way)
 {
     if (ask->refused.n + ask->refused_now.n >= s->n_claims) {
         return false;
     }
     uint32_t from = s->pos;
-    while (s->pos < s->n_claims && (claim_set_has(&ask->refused, s->order[s->pos]) ||
-                                    claim_set_has(&ask->refused_now, s->order[s->pos]))) {
-        s->pos++;
+    s->pos = pass_over(s, &ask->refused, s->pos);
+    while (s->pos < s->n_claims && claim_set_has(&ask->refused_now, s->order[s->pos])) {
+        s->pos = pass_over(s, &ask->refused, s->pos + 1);
     }
     s->idle += s->pos - from;
     if (s->pos >= s->n_claims) {
@@ -389,10 +232,8 @@ struct sched_open *sched_open_beside(struct sched *s, const struct sched_open *l
 
 static void order_new(struct sched *s, uint32_t index)
 {
-    uint32_t at = s->n_claims - 1;
-    for (; at > 0 && claim_before(s->claims[index], s->claims[s->order[at - 1]]); at--) {
-        s->order[at] = s->order[at - 1];
-    }
+    uint32_t n = s->n_claims - 1, at = order_find(s, 0, n, index);
+    memmove(&s->order[at + 1], &s->order[at], (n - at) * sizeof(*s->order));
     s->order[at] = index;
 }
 
@@ -502,15 +343,15 @@ static uint64_t place(struct sched *s)
 {
     struct sched_class *k = &s->classes[s->class_of[s->pod]];
     uint32_t i;
-    /* Pods that move were bound once. */
-    bool asks = s->pod < s->snap->n_pods;
-    enum reason_code gate = asks ? sched_pod_gate(s->pods[s->pod]) : REASON_NONE;
     enum leg_kind kind = leg_of(s, k, s->leg, &i);
-    if (gate != REASON_NONE) {
-        refuse_pod(s, gate);
-        return 0;
-    }
     if (s->leg == 0 && s->pos == 0) {
+        /* Pods that move were bound once. */
+        bool asks = s->pod < s->snap->n_pods;
+        enum reason_code gate = asks ? sched_pod_gate(s->pods[s->pod]) : REASON_NONE;
+        if (gate != REASON_NONE) {
+            refuse_pod(s, gate);
+            return 0;
+        }
         sched_learn(s, k);
     }
     if (s->whatif != NULL) {

@@ -215,7 +215,7 @@ void sched_classes_init(struct sched *s)
     for (uint32_t i = 0; i < n; i++) {
         const struct pod *p = s->pods[i];
         bool counted = i >= s->snap->n_pods; /* with what is bound */
-        struct class_key key = {p->cls, sched_topo_class(s, p, counted), sched_volume_class(s, p)};
+        struct class_key key = {p->cls, sched_topo_class(s, i, counted), sched_volume_class(s, p)};
         uint32_t *slot = slot_of(slots, size - 1, s->classes, &key);
         if (*slot == 0) {
             ARENA_GROW(s->a, s->classes, s->n_classes, cap);

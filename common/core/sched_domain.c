@@ -35,15 +35,6 @@ static void sort_by_string(const struct sched *s, struct values *set)
     }
 }
 
-static bool in_stock(const struct sched_pool *p, const uint64_t *types, struct offer_mask m)
-{
-    uint64_t bits[CATALOG_WORDS_MAX] = {0};
-    uint32_t words = catalog_words(p->tm.catalog);
-    memcpy(bits, types, words * sizeof(*bits));
-    offerings_narrow(p->in->offerings, m, bits);
-    return bits_any(bits, words);
-}
-
 static void zone_values(const struct sched_pool *p, const uint64_t *types, struct offer_mask offer,
                         sym key, struct values *set)
 {
@@ -51,7 +42,7 @@ static void zone_values(const struct sched_pool *p, const uint64_t *types, struc
     for (uint32_t z = 0; z < catalog_n_zones(c); z++) {
         struct offer_mask one = {offer.zones & UINT64_C(1) << z, offer.cts};
         sym value = key == L_ZONE ? catalog_zone(c, z) : catalog_zone_id(c, z);
-        if (one.zones != 0 && value != SYM_NONE && in_stock(p, types, one)) {
+        if (one.zones != 0 && value != SYM_NONE && offerings_any(p->in->offerings, one, types)) {
             add(set, value);
         }
     }
@@ -62,7 +53,7 @@ static void capacity_type_values(const struct sched_pool *p, const uint64_t *typ
 {
     for (unsigned ct = 0; ct < CT_COUNT; ct++) {
         struct offer_mask one = {offer.zones, offer.cts & 1u << ct};
-        if (one.cts != 0 && in_stock(p, types, one)) {
+        if (one.cts != 0 && offerings_any(p->in->offerings, one, types)) {
             add(set, capacity_type_sym((enum capacity_type)ct));
         }
     }
@@ -237,11 +228,33 @@ static bool has_domain(const struct topo_use *u, sym value)
 
 static bool claim_included(struct sched *s, const struct topo_group *g, const struct sched_open *c);
 
+/* All zones that a new node can come to be in are domains already, as nearly always. */
+static bool zones_known(const struct sched *s, struct topo_use *u)
+{
+    const struct catalog *cat = s->catalog;
+    sym key = u->g->key;
+    if ((key != L_ZONE && key != L_ZONE_ID) || s->whatif != NULL || cat == NULL) {
+        return false;
+    }
+    for (uint64_t left = u->zones_from == u->n_domains ? 0 : s->zones; left != 0;
+         left &= left - 1) {
+        uint32_t z = (uint32_t)__builtin_ctzll(left);
+        if (!has_domain(u, key == L_ZONE ? catalog_zone(cat, z) : catalog_zone_id(cat, z))) {
+            return false;
+        }
+    }
+    u->zones_from = u->n_domains;
+    return u->n_domains > 0;
+}
+
 /* Claims opened since the last look: each will be a node like those that are there. */
 static void learn_claims(struct sched *s, struct topo_use *u)
 {
     if (s->whatif != NULL && whatif_refresh_use(s, u)) {
         u->claims_seen = 0;
+    }
+    if (zones_known(s, u)) {
+        u->claims_seen = s->n_claims;
     }
     for (; u->claims_seen < s->n_claims; u->claims_seen++) {
         const struct sched_open *c = s->claims[u->claims_seen];

@@ -284,7 +284,9 @@ struct sched {
     uint32_t *order;   /* claim numbers, fewest pods first, see claim_before */
     uint32_t order_cap;
     bool any_prefer_taint;
-    struct sched_trace *trace; /* NULL: nobody asks */
+    const struct catalog *catalog; /* of all pools; NULL: they differ */
+    uint64_t zones;                /* of it those where some pool has an offer */
+    struct sched_trace *trace;     /* NULL: nobody asks */
     /* where the pass is */
     enum sched_stage stage;
     uint32_t at;       /* place in the queue */

@@ -33,7 +33,7 @@ static struct resources largest(struct sched *s, const struct sched_pool *p, con
     const struct catalog *c = p->tm.catalog;
     struct resources ret = {0};
     uint32_t words = catalog_words(c);
-    catalog_most(c, types, ret.v);
+    catalog_most(c, types, p->in->np->limits.v, ret.v);
     for (int i = p->in->np->limits.n_ext > 0 ? bits_next(types, words, 0) : -1; i >= 0;
          i = bits_next(types, words, (uint32_t)i + 1)) {
         raise(s->a, &ret, catalog_capacity(c, (uint32_t)i));
@@ -61,7 +61,7 @@ static const int64_t *least_of(struct sched *s, struct sched_open *c)
 {
     (void)reserve_of(s, c);
     if (c->least_stale) {
-        catalog_least(c->pool->tm.catalog, c->types, c->least);
+        catalog_least(c->pool->tm.catalog, c->types, c->pool->in->np->limits.v, c->least);
         c->least_stale = false;
     }
     return c->least;

@@ -9,11 +9,11 @@
 #define KARP_CORE_SCHED_TEXT_H
 
 #include "common/base/arena.h"
-#include "common/base/compat.h"
 
 struct text_entry {
     const char *text;
     uint64_t hash;
+    uint32_t n;
     void *value;
     struct text_entry *next;
 };
@@ -33,9 +33,9 @@ struct text_table {
 
 /* An empty one; the last is gone. */
 struct text *text_begin(struct text_table *t);
-void text_add(struct text *t, const char *fmt, ...) PRINTF(2, 3);
-/* With a blank behind it. */
+/* All of them may be followed by any other: bytes, not for reading. */
 void text_str(struct text *t, const char *s);
+void text_num(struct text *t, uint64_t n);
 void text_ptr(struct text *t, const void *p);
 struct text_entry *text_entry(struct text_table *t);
 

@@ -29,29 +29,37 @@ static struct text_entry *entry_of(struct sched *s)
 
 static void put_selector(struct text *b, const struct selector *sel)
 {
-    text_add(b, "%s", sel->nothing ? "-" : "+");
+    text_str(b, sel->nothing ? "-" : "+");
+    text_num(b, sel->n);
     for (uint32_t i = 0; i < sel->n; i++) {
         const struct selector_expr *e = &sel->v[i];
-        text_add(b, "%s/%d(", e->key, (int)e->op);
+        text_str(b, e->key);
+        text_num(b, (uint64_t)e->op);
+        text_num(b, e->n);
         for (uint32_t v = 0; v < e->n; v++) {
-            text_add(b, "%s,", e->values[v]);
+            text_str(b, e->values[v]);
         }
-        text_add(b, "%s", ")");
     }
 }
 
 static void put_group(struct text *b, const struct topo_group *g)
 {
-    text_add(b, "g%d %u %d %d %d%d %p %s ", (int)g->kind, (unsigned)g->key, (int)g->max_skew,
-             (int)g->min_domains, g->honor_affinity, g->honor_taints, (const void *)g->filter,
-             g->owner_uid ? g->owner_uid : "");
+    text_str(b, "g");
+    text_num(b, (uint64_t)g->kind);
+    text_num(b, g->key);
+    text_num(b, (uint64_t)g->max_skew);
+    text_num(b, (uint64_t)g->min_domains);
+    text_num(b,
+             (g->all_ns ? 4u : 0u) + (g->honor_affinity ? 2u : 0u) + (g->honor_taints ? 1u : 0u));
+    text_ptr(b, g->filter);
+    text_str(b, g->owner_uid ? g->owner_uid : "");
+    text_num(b, g->n_keys);
     for (uint32_t i = 0; i < g->n_keys; i++) {
-        text_add(b, "%u,", (unsigned)g->keys[i]);
+        text_num(b, g->keys[i]);
     }
     put_selector(b, &g->sel);
-    text_add(b, "%s", g->all_ns ? " *" : " ");
     for (uint32_t i = 0; i < g->n_namespaces; i++) {
-        text_add(b, "%s,", g->namespaces[i]);
+        text_str(b, g->namespaces[i]);
     }
 }
 
@@ -77,7 +85,6 @@ static struct topo_group *group_of(struct sched *s, const struct topo_group *rul
     struct text_entry *e = entry_of(s);
     if (e->value == NULL) {
         struct topo_group *g = arena_memdup(s->a, rule, sizeof(*rule));
-        g->text = e->text;
         g->host = g->key == L_HOSTNAME;
         ARENA_GROW(s->a, s->topo.groups, s->topo.n_groups, s->topo.cap_groups);
         s->topo.groups[s->topo.n_groups++] = g;
@@ -223,7 +230,11 @@ struct selectors {
 static struct text_entry *services_at(struct sched *s, const char *ns, const char *key,
                                       const char *value)
 {
-    text_add(text_of(s), "s%s %s=%s", ns, key, value);
+    struct text *b = text_of(s);
+    text_str(b, "s");
+    text_str(b, ns);
+    text_str(b, key);
+    text_str(b, value);
     return entry_of(s);
 }
 
@@ -304,7 +315,9 @@ static bool default_about(struct sched *s, const struct pod *p, struct about *re
 /* Groups of an owner's default constraints; they count pods whatever these declare themselves. */
 static struct groups *by_owner(struct sched *s, const char *uid)
 {
-    text_add(text_of(s), "u%s", uid);
+    struct text *b = text_of(s);
+    text_str(b, "u");
+    text_str(b, uid);
     struct text_entry *e = entry_of(s);
     if (e->value == NULL) {
         e->value = ARENA_NEW(s->a, struct groups);
@@ -590,12 +603,13 @@ void sched_topo_want(const struct sched *s, const struct topo_class *k, int time
     }
 }
 
-const struct topo_class *sched_topo_class(struct sched *s, const struct pod *p, bool bound)
+const struct topo_class *sched_topo_class(struct sched *s, uint32_t pod, bool bound)
 {
     if (!s->topo.on) {
         return NULL;
     }
-    const struct owner *o = owner_of(s, p);
+    const struct pod *p = s->pods[pod];
+    const struct owner *o = s->topo.owners[pod];
     const struct groups *m = matches_of(s, p);
     const struct groups *defaults = default_groups(s, p);
     struct topo_group *share = share_of(s, p);
@@ -641,8 +655,9 @@ void sched_topo_begin(struct sched *s)
     if (!s->topo.on) {
         return;
     }
+    s->topo.owners = ARENA_NEW_N(s->a, const struct owner *, s->n_pods);
     for (uint32_t i = 0; i < s->n_pods; i++) {
-        (void)owner_of(s, s->pods[i]);
+        s->topo.owners[i] = owner_of(s, s->pods[i]);
         (void)share_of(s, s->pods[i]);
     }
     for (uint32_t i = 0; i < snap->n_bound; i++) {

@@ -47,7 +47,6 @@ struct topo_domain {
 };
 
 struct topo_group {
-    const char *text; /* equal exactly if the rules are */
     enum topo_kind kind;
     sym key;
     bool host;
@@ -86,6 +85,7 @@ struct topo_use {
     uint32_t n_domains, cap_domains;
     uint32_t claims_seen; /* claims of this pass that were looked at for more of them */
     uint32_t epoch;       /* what-if: of claims_seen */
+    uint32_t zones_from;  /* as many domains hold all zones where new nodes can be */
     uint64_t lost;        /* how far the minimum fell as domains were added */
     uint64_t least_stamp; /* of the group when least was computed, plus 1 */
     uint32_t least;
@@ -110,6 +110,7 @@ struct topo {
     bool shares; /* some pool limits the share of a workload per node */
     uint32_t at; /* bound pods counted */
     struct topo_table *table;
+    const struct owner **owners; /* per pod */
 };
 
 struct sched;
@@ -127,7 +128,7 @@ void sched_topo_begin(struct sched *s);
 bool sched_topo_count(struct sched *s);
 /* What concerns the pod, which may be among the bound ones too; equal pods get the same pointer.
  * NULL if nothing does. */
-const struct topo_class *sched_topo_class(struct sched *s, const struct pod *p, bool bound);
+const struct topo_class *sched_topo_class(struct sched *s, uint32_t pod, bool bound);
 /* Pods of the class are to be placed (times 1), or are no more (-1). */
 void sched_topo_want(const struct sched *s, const struct topo_class *k, int times);
 bool sched_topo_in_force(const struct topo_use *u, const struct topo_level *l);

@@ -197,6 +197,7 @@ static int check_ec2(const json_t *arg, const char *where, struct err *reterr)
                                        "spotInterruption",
                                        "rebalance",
                                        "terminate",
+                                       "stop",
                                        "throttle",
                                        "fail",
                                        "prices",
@@ -214,7 +215,8 @@ static int check_ec2(const json_t *arg, const char *where, struct err *reterr)
                                        "placementGroups",
                                        "quota",
                                        NULL};
-    static const char *const targets[] = {"spotInterruption", "rebalance", "terminate", NULL};
+    static const char *const targets[] = {"spotInterruption", "rebalance", "terminate", "stop",
+                                          NULL};
     if (scenario_keys(arg, where, keys, reterr) < 0) {
         return -1;
     }

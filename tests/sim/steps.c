@@ -70,12 +70,32 @@ static json_t *target_instances(struct sim_run *r, const json_t *target, const c
 /* ---- objects
  * -------------------------------------------------------------------------------------- */
 
+/* Nobody who writes a file knows UIDs: an owner without one is the object of that name. */
+static void own(const struct sim_run *r, json_t *o)
+{
+    size_t i;
+    json_t *ref;
+    json_array_foreach (jsonx_arr(o, "metadata.ownerReferences"), i, ref) {
+        const struct sim_kind *kind = sim_kind_find(jsonx_str_or(ref, "kind", ""));
+        const json_t *owner =
+            kind && !jsonx_str(ref, "uid")
+                ? sim_api_get(r->world->api, kind->id, jsonx_str_or(o, "metadata.namespace", ""),
+                              jsonx_str_or(ref, "name", ""))
+                : NULL;
+        if (owner) {
+            json_object_set(ref, "uid", jsonx_at(owner, "metadata.uid"));
+        }
+    }
+}
+
 static int do_apply(struct sim_run *r, const json_t *list, struct err *reterr)
 {
     size_t i;
-    json_t *o;
-    json_array_foreach ((json_t *)(uintptr_t)list, i, o) {
+    json_t *item;
+    json_array_foreach ((json_t *)(uintptr_t)list, i, item) {
         struct err why = ERR_INIT;
+        AUTO_JSON json_t *o = json_deep_copy(item);
+        own(r, o);
         if (sim_api_apply(r->world->api, STEP_WHO, o, NULL, &why) < 0) {
             return err_set(reterr, ERR_INVALID, "apply[%zu]: %s", i, why.msg);
         }
@@ -250,7 +270,7 @@ static int do_decide(struct sim_run *r, const json_t *arg, struct err *reterr)
 
 static int do_ec2(struct sim_run *r, const json_t *arg, struct err *reterr)
 {
-    static const char *const targets[] = {"spotInterruption", "rebalance", "terminate"};
+    static const char *const targets[] = {"spotInterruption", "rebalance", "terminate", "stop"};
     static const char *const nested[] = {"status", "scheduledEvent"};
     AUTO_JSON json_t *step = json_deep_copy(arg);
     for (size_t i = 0; i < ARRAY_LEN(targets); i++) {

@@ -157,7 +157,7 @@ static const struct row decisions[] = {
      NULL,
      0,
      0,
-     "fresh  checked against the cluster now: its nodes are there, saves $0.300/h",
+     "fresh  checked against the cluster now: nodeclaim/a would stay now: is not initialized",
      "",
      NULL},
     /* yes */
@@ -179,7 +179,7 @@ static const struct row decisions[] = {
      0,
      0,
      "r1 approved",
-     "",
+     "warning: r1: nodeclaim/a would stay now",
      SENT("r1", DECIDED("Approved"))},
     {APPROVE, {"r1"}, R1, "n\n", 0, 3, "", "refused: nothing was changed", NULL},
     {APPROVE, {"r1"}, R1, NULL, 0, 3, "", "refused: there is no terminal to ask at", NULL},
@@ -689,16 +689,16 @@ START_TEST(waits_for)
     o.kube.token = "secret";
     struct cmd c = {.o = &o, .env = &env, .clock = &clock_real, .out = f, .err = f};
     struct approver x = {.c = &c};
-    arena_init(&x.a, 0, SIZE_MAX);
-    world_init(&x.w, "karp");
+    session_init(&x.s, &c, false);
+    x.w = &x.s.w;
+    x.a = &x.s.a;
     ck_assert_int_eq(connect_open(&c, &x.n, &e), 0);
     ck_assert_int_eq(approve_wait(&x, "goes", 1, &e), waits[_i].rc);
     fclose(f);
     ck_assert_str_eq(out, waits[_i].out);
     ck_assert_msg(str_contains(e.msg, waits[_i].said), "%s", e.msg);
     connect_close(&x.n);
-    world_done(&x.w);
-    arena_done(&x.a);
+    session_done(&x.s);
     opts_done(&o);
     server_stop(s);
     free(s);

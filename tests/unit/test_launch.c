@@ -98,7 +98,7 @@ START_TEST(plan_is)
                                .reqs = &reqs,
                                .requests = &need,
                                .max_types = plans[_i].max};
-    plan_build(&f->a, &in, &p);
+    plan_make(&f->a, &in, &p);
     for (uint32_t i = 0; i < p.n_types; i++) {
         const char *name = sym_str(f->syms, catalog_type_name(f->catalog, p.types[i].type));
         const char *ct = sym_str(f->syms, capacity_type_sym(p.ct));

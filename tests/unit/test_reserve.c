@@ -124,7 +124,7 @@ START_TEST(plan_is)
                                .reqs = &reqs,
                                .requests = &need,
                                .max_types = 60};
-    plan_build(&f->a, &in, &p);
+    plan_make(&f->a, &in, &p);
     if (p.n_types > 0) {
         buf_puts(&b, sym_str(f->syms, capacity_type_sym(p.ct)));
     }

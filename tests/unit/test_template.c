@@ -28,7 +28,7 @@ static void build(struct rig *r, struct arena *a, const char *claim, struct laun
                                .reqs = &nc->reqs,
                                .requests = &nc->requests,
                                .max_types = PLAN_TYPES_MAX};
-    plan_build(a, &in, &plan);
+    plan_make(a, &in, &plan);
     ck_assert_uint_gt(plan.n_types, 0);
     ck_assert_msg(launch_ask_build(r->cloud, a, nc, cls, m, &plan, ret, &err) == 0, "%s", err.msg);
     ck_assert_uint_gt(ret->n, 0);

@@ -89,5 +89,41 @@ equal "another's grant is not widened" '*spec.grantedBy is admin*' "$(as admin p
 equal "what is not its spec may change" '*labeled*' "$(as admin label dgrant g1 a=b)"
 equal "and takes it back" '*deleted*' "$(as approver delete dgrant g1)"
 
+# The plugin, in the names that the API server knows.
+karp() { KUBECONFIG=$CP/$1.kubeconfig kubectl karp "${@:2}" 2>&1 </dev/null || true; } # USER command...
+claim_of() { # NAME: a NodeClaim, for a plan that still holds
+    apply <<Y
+apiVersion: karpenter.sh/v1
+kind: NodeClaim
+metadata: {name: $1}
+spec: {nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}, requirements: []}
+Y
+    field nodeclaim "$1" .metadata.uid
+}
+uid=$(claim_of kept)
+for name in p1 p2 p3; do request $name | sed "s/default-m2c8d, uid: u1/kept, uid: $uid/" | as agent create -f - >/dev/null; done
+request p4 | as agent create -f - >/dev/null
+expires=2020-01-01T00:00:00Z request p5 | as agent create -f - >/dev/null
+equal "what waits" "ID *p1 *p2 *p3 *p4 *Say yes*" "$(karp viewer approve | xargs)"
+equal "a viewer approves nothing" '*forbidden*' "$(karp viewer approve p1 --yes)"
+equal "nor the agent" '*forbidden*' "$(karp agent approve p1 --yes)"
+equal "nor anybody without a terminal or --yes" '*no terminal*' "$(karp approver approve p1)"
+equal "a dry run" '*p1 approved (server dry run)*' "$(karp approver approve p1 --dry-run=server)"
+equal "and nothing after it" "" "$(field dreq p1 .spec.decision)"
+equal "an approver" '*p1 approved (expires 2040-01-01*' "$(karp approver approve p1 --yes --note go)"
+equal "signed" "Approved $APPROVER go" "$(kubectl get dreq p1 -o 'jsonpath={.spec.decision} {.spec.decidedBy} {.spec.note}')"
+equal "a second time" '*already approved by approver@example.com*' "$(karp operator approve p1 --yes)"
+equal "a node that is gone" '*refused: p4: plan changed since it was filed*' "$(karp approver approve p4 --yes)"
+equal "one that ran out" '*refused: p5: it expired*' "$(karp approver approve p5 --yes)"
+equal "no" '*p2 denied*' "$(karp operator deny p2 --yes)"
+equal "all the rest" '*p4 skipped*p3 approved*' "$(karp approver approve --all --yes)"
+equal "what waits then" '*p4*' "$(karp viewer approve --no-headers | xargs)"
+equal "a grant" '*disruptiongrant.karp.dev/nightly created*' "$(karp approver grant nightly --pool default --reason Drifted --schedule '0 22 * * *' --duration 8h --time-zone Europe/Berlin --max-nodes-per-hour 4 --for 30d --yes)"
+equal "signed" "$APPROVER" "$(field dgrant nightly .spec.grantedBy)"
+equal "not by a viewer" '*forbidden*' "$(karp viewer grant other --pool default --reason Drifted --yes)"
+equal "nor by the agent" '*forbidden*' "$(karp agent grant other --pool default --reason Drifted --yes)"
+equal "its list" '*nightly *default *Drifted*' "$(karp viewer grant)"
+equal "taken back" '*nightly deleted*' "$(karp approver grant nightly --delete)"
+
 # Tables.
 equal "columns" 'NAME REASON OUT IN PODS SAVINGS DECISION PHASE EXPIRES AGE r1 Underutilized 1 0 11 0.428 Approved Pending 2040-01-01T00:00:00Z *' "$(kubectl get dreq r1 | xargs)"
