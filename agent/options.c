@@ -264,7 +264,7 @@ static const struct option options[] = {
     {"max-share", NULL, OPT_SPECIAL, 0, "", 0, 0,
      "no node gets more than this share of one workload's replicas, as 25% (empty: any)",
      parse_max_share},
-    {"placement", NULL, OPT_SPECIAL, 0, "", 0, 0,
+    {"placement", NULL, OPT_SPECIAL, 0, "Compatible", 0, 0,
      "how new nodes are made cheaper where the pool does not say: Compatible (with no more nodes "
      "than Karpenter), Cheapest (also with more, where each is worth it); empty: they are not",
      parse_placement},

@@ -25,7 +25,7 @@ struct agent_options {
     int64_t registration_timeout_ns;
     int64_t max_launches_per_min; /* --max-launches-per-minute (60) */
     uint32_t max_share_permyriad; /* --max-share, 0 = unset */
-    enum placement placement;     /* --placement, Baseline = unset */
+    enum placement placement;     /* --placement (Compatible), Baseline = empty */
     int64_t max_cost_pusd_h;      /* --max-cost-per-hour, PRICE_UNKNOWN = unset */
     bool expiration_budgeted;     /* --expiration=Budgeted (Forceful) */
     int64_t expiration_max_delay_ns;

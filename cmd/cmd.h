@@ -50,6 +50,7 @@ extern const struct cmd_info cmd_approve_info;
 extern const struct cmd_info cmd_deny_info;
 extern const struct cmd_info cmd_grant_info;
 extern const struct cmd_info cmd_snapshot_info;
+extern const struct cmd_info cmd_completion_info;
 extern const struct cmd_info cmd_version_info;
 
 /* "warning: …" on err. */

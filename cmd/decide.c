@@ -466,7 +466,9 @@ int decide_options(const struct cmd *c, const struct world *w, struct arena *a,
     const char *min_values = told(w, o->min_values_policy, "options.minValuesPolicy");
     const char *placement = told(w, o->placement, "options.placement");
     sched_options_default(ret);
-    (void)sched_parse_placement(placement, &ret->placement);
+    if (placement && !sched_parse_placement(placement, &ret->placement)) {
+        ret->placement = PLACEMENT_BASELINE;
+    }
     ret->max_units = DECIDE_MAX_UNITS;
     ret->record_reasons = true;
     if (str_eq(preference, "Ignore")) {

@@ -56,7 +56,8 @@ int decide_one(struct cmd *c, struct world *w, const struct prices *p, const str
 void decide_done(struct decision *d);
 
 /* How to place, as the options say; where they do not, as an agent in charge has published. In a.
- * A placement that is none of the two, as an agent without one tells, is the baseline. */
+ * A placement that is none of the two, as an agent without one tells, is the baseline; nobody says
+ * anything: Compatible. */
 #define DECIDE_BASELINE "Baseline"
 int decide_options(const struct cmd *c, const struct world *w, struct arena *a,
                    struct sched_options *ret, struct err *reterr);

@@ -72,7 +72,8 @@ struct cmd_opts {
     bool watch;        /* status */
     const char *color; /* auto, always, never */
     bool ascii;
-    bool client_only; /* version */
+    bool client_only;        /* version */
+    const char *install_dir; /* completion */
     /* what to change before looking, what to look at */
     struct opt_texts files, scales, sets;
     bool all_namespaces, pending, redact;

@@ -219,3 +219,9 @@ static const struct opt version[] = {
     {"client", 0, OPT_FLAG, AT(client_only), NULL, NULL, "Only this program's version"},
 };
 GROUP(opts_version, "Version", version);
+
+static const struct opt completion[] = {
+    {"install-dir", 0, OPT_TEXT, AT(install_dir), "DIR", NULL,
+     "A folder of PATH: write it there as kubectl_complete-karp"},
+};
+GROUP(opts_completion, "Completion", completion);

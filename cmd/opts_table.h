@@ -26,5 +26,6 @@ extern const struct opt_group opts_grant;    /* --pool, --reason, --schedule, â€
 extern const struct opt_group opts_history;  /* --since */
 extern const struct opt_group opts_snapshot; /* --redact */
 extern const struct opt_group opts_version;
+extern const struct opt_group opts_completion; /* --install-dir */
 
 #endif

@@ -12,8 +12,8 @@
  *  - RegistrationFailing (ours): the last REGHEALTH_FAILING all launched and never registered. Each
  *    such instance was paid for in vain, so the pool then launches one claim at a time and at most
  *    one per registration timeout, until one registers or somebody changes the pool or its class.
- *    Other pools are not slowed. The condition's message is the newest failure and what usually is
- *    behind it.
+ *    Other pools are not slowed. The condition's message is the newest failure, what usually is
+ * behind it, and the last lines of its console, if we may read it.
  *
  * A cache. A process starts from what the two conditions of the pool say, so a restart neither
  * forgets nor hurries: a slowed pool's next launch is counted from when the condition turned True.
@@ -37,6 +37,9 @@ void reghealth_free(struct reghealth *h);
 
 /* The claim's deletion was ordered because it came to nothing. */
 void reghealth_failed(struct reghealth *h, const struct nodeclaim *nc);
+/* What the machine of a claim that never registered last said on its console: part of the messages
+ * while that is the newest failure. */
+void reghealth_console(struct reghealth *h, const char *claim, const char *text);
 /* How many claims the pool may have created now: -1 = any number, else 0 or 1. */
 int64_t reghealth_launches_left(struct reghealth *h, const struct nodepool *np);
 /* Puts the two conditions. Texts are borrowed until the next change of the pool's health. */

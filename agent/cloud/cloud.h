@@ -126,6 +126,15 @@ void cloud_get(struct cloud *c, const char *instance_id, cloud_list_fn done, voi
 
 typedef void (*cloud_done_fn)(void *arg, const struct err *err);
 /* ERR_NONE: EC2 took the order (or it was shutting down); ERR_NOT_FOUND: it is gone. */
+/* The last lines of its serial console, for people; tag comes back. Not called where there are
+ * none, or we may not ask. */
+#define CLOUD_CONSOLE_MAX 360
+typedef void (*cloud_console_fn)(void *arg, const char *tag, const char *text);
+void cloud_console(struct cloud *c, const char *instance_id, const char *tag, cloud_console_fn done,
+                   void *arg);
+/* Of a whole output; in a. */
+const char *cloud_console_tail(struct arena *a, const char *text);
+
 void cloud_terminate(struct cloud *c, const char *instance_id, cloud_done_fn done, void *arg);
 void cloud_tag(struct cloud *c, const char *instance_id, const struct kv *tags, uint32_t n,
                cloud_done_fn done, void *arg);

@@ -78,10 +78,20 @@ struct dreq_risk filing_risk(struct arena *a, const struct snapshot *s,
                               .for_weight = step->return_to_weight};
 }
 
+static const char *pool_of(const struct consolidate_step *step, uint32_t i)
+{
+    return i < step->n_out ? step->out[i].node->pool->np->m.name
+                           : step->in[i - step->n_out].pool->np->m.name;
+}
+
 bool filing_too_large(const struct consolidate_step *step)
 {
-    return step->n_out > DREQ_CANDIDATES_MAX || step->n_in > DREQ_REPLACEMENTS_MAX ||
-           step->n_singles >= DREQ_WARNINGS_MAX;
+    uint32_t pools = 0; /* both lists are by pool */
+    for (uint32_t i = 0; i < step->n_out + step->n_in; i++) {
+        pools += i == 0 || !str_eq(pool_of(step, i), pool_of(step, i - 1));
+    }
+    return pools > DREQ_POOLS_MAX || step->n_out > DREQ_CANDIDATES_MAX ||
+           step->n_in > DREQ_REPLACEMENTS_MAX || step->n_singles >= DREQ_WARNINGS_MAX;
 }
 
 /* ---- the object --------------------------------------------------------------------------------
@@ -180,12 +190,9 @@ static json_t *replacements_json(const struct snapshot *s, const struct consolid
 static json_t *pools(struct arena *a, const struct consolidate_step *step)
 {
     const char **v = ARENA_NEW_N(a, const char *, step->n_out + step->n_in);
-    uint32_t n = 0, kept = 0;
-    for (uint32_t i = 0; i < step->n_out; i++) {
-        v[n++] = step->out[i].node->pool->np->m.name;
-    }
-    for (uint32_t i = 0; i < step->n_in; i++) {
-        v[n++] = step->in[i].pool->np->m.name;
+    uint32_t n = step->n_out + step->n_in, kept = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        v[i] = pool_of(step, i);
     }
     sort_items(v, n, sizeof(*v), str_qsort_cmp);
     for (uint32_t i = 0; i < n; i++) {
@@ -199,7 +206,7 @@ static json_t *pools(struct arena *a, const struct consolidate_step *step)
 static void warn(json_t *list, const char *text)
 {
     if (json_array_size(list) < DREQ_WARNINGS_MAX) {
-        json_array_append_new(list, json_string(text));
+        json_array_append_new(list, json_stringn(text, str_cut(text, DREQ_WARNING_TEXT)));
     }
 }
 
@@ -254,8 +261,9 @@ json_t *filing_body(struct arena *a, const struct snapshot *s, const struct cons
     char at[TIMEFMT_TEXT];
     struct dreq_risk risk = filing_risk(a, s, step);
     json_t *spec =
-        json_pack("{s:s, s:o, s:o, s:o, s:I, s:o, s:s, s:s}", "reason",
-                  approval_reason_name(step->reason), "nodePools", pools(a, step), "candidates",
+        json_pack("{s:s, s:o, s:I, s:I, s:o, s:o, s:I, s:o, s:s, s:s}", "reason",
+                  approval_reason_name(step->reason), "nodePools", pools(a, step), "nodesOut",
+                  (json_int_t)step->n_out, "nodesIn", (json_int_t)step->n_in, "candidates",
                   candidates(s, step), "replacements", replacements_json(s, step, &risk),
                   "podCount", (json_int_t)step->n_moves, "warnings", warnings(a, s, step, &risk),
                   "planDigest", step->digest, "expiresAt", timefmt_rfc3339(expires_ns, at));

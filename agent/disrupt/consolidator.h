@@ -4,9 +4,9 @@
  *     flip or period → plan → steps that may start → 15 s of quiet → plan again → command.h
  *
  * The plan is the one that `kubectl karp consolidate --dry-run` prints: the same core, options and
- * facts, with Empty, Underutilized and Drifted. Empty steps are emptiness.h's, as are nodes whose
- * last pods are on their way out, and a node whose replacement was asked for is replacer.h's; all
- * others are carried out here.
+ * facts, with Empty, Underutilized and Drifted. Empty steps are emptiness.h's unless they wait for a
+ * decision, as are nodes whose last pods are on their way out, and a node whose replacement was asked
+ * for is replacer.h's; all others are carried out here.
  *
  *  - Decided on are the steps that nothing holds (budgets, Holds, approval), none of whose nodes is
  *    left in peace (spared.h), pools by turns, as many as the brakes let launch.
@@ -24,8 +24,11 @@
  * writing is not allowed, EC2 is failing or the clocks differ. A pool keeps its nodes whose last
  * launches failed (launchlog.h), whose nodes do not register or help nobody.
  *
- * Where a pool asks for approval (core/approval.h) nothing is begun for those reasons; an Event
- * DisruptionBlocked on Node and NodeClaim says so.
+ * Where a pool asks for a decision about the reason (core/approval.h) the quiet time leads to a
+ * DisruptionRequest instead of a command, and an Event DisruptionBlocked on Node and NodeClaim says
+ * so. What was approved goes the same way again, from the request instead of from a plan; between
+ * being found again and being begun the request is marked as begun, and the plan made once more
+ * (consent.h).
  *
  * Mode provision removes nothing; mode observe logs what it would do, each step once, and
  * tells observer.h; what it counted as gone is leaving in the next plan.

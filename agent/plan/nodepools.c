@@ -16,6 +16,8 @@
 #include "common/base/jsonx.h"
 #include "common/base/map.h"
 #include "common/base/str.h"
+#include "common/core/sched.h"
+#include "common/kube/events.h"
 #include "ineffective.h"
 
 #define BACKOFF_NS (1 * NS_PER_S)
@@ -252,6 +254,23 @@ static enum queue_verdict status_step(struct nodepools *p, const struct nodepool
                       json_pack("{s:o}", "status", status), np->m.resource_version);
 }
 
+static void say_unreadable(const struct nodepools *p, const struct nodepool *np)
+{
+    struct events_subject about = {KIND_NODE_POOL, NULL, np->m.name, np->m.uid};
+    const char *placement = kvs_get(&np->m.annotations, ANN_PLACEMENT);
+    const char *share = kvs_get(&np->m.annotations, ANN_MAX_SHARE);
+    enum placement how;
+    uint32_t permyriad;
+    if (placement && !sched_parse_placement(placement, &how)) {
+        events_post(p->rt->events, &about, true, "InvalidAnnotation", ANN_PLACEMENT, 0,
+                    "%s cannot be read: no more nodes than Karpenter's are made", ANN_PLACEMENT);
+    }
+    if (share && !sched_parse_share(share, &permyriad)) {
+        events_post(p->rt->events, &about, true, "InvalidAnnotation", ANN_MAX_SHARE, 0,
+                    "%s cannot be read: the flag's counts", ANN_MAX_SHARE);
+    }
+}
+
 static enum queue_verdict handle(void *ctx, const char *key)
 {
     struct nodepools *p = ctx;
@@ -271,6 +290,7 @@ static enum queue_verdict handle(void *ctx, const char *key)
         queue_add_after(p->q, key, NODEPOOL_COUNT_NS);
         return QUEUE_OK;
     }
+    say_unreadable(p, np);
     if (hash_step(p, np, &ret)) {
         return ret;
     }

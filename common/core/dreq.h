@@ -25,9 +25,11 @@
 #include "model.h"
 
 #define DREQ_CANDIDATES_MAX 200u
+#define DREQ_POOLS_MAX 50u
 #define DREQ_REPLACEMENTS_MAX 200u
 #define DREQ_TYPES_MAX 60u
 #define DREQ_WARNINGS_MAX 500u
+#define DREQ_WARNING_TEXT 1024u
 #define DREQ_OPEN_MAX 50u
 #define DREQ_SINGLE "single replica: "
 #define DREQ_NAKED "no controller: "

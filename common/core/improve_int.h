@@ -202,21 +202,22 @@ struct improve_sieve {
     uint32_t n_troops, cap_troops;
     uint64_t *open; /* per size, words: places with room for it, as far as is known */
     uint64_t *take; /* per troop likewise */
+    uint64_t *base; /* per troop places that take it whoever else is there, as far as is known */
     uint64_t *all;  /* words of ones */
+    uint64_t *fresh;
 };
 
 struct improve_troop {
-    uint32_t bay, next;
-    bool again; /* what refuses it may take it in the next round */
+    uint32_t kind, bay, next;
 };
 
 void improve_sieve_begin(struct improve *m, struct improve_sieve *v, uint32_t n_places);
 uint32_t improve_sieve_troop(struct improve *m, struct improve_sieve *v, uint32_t kind,
                              uint32_t bay);
-/* All troops are known. */
+/* All troops are known; then `base` may lose places, before the first round. */
 void improve_sieve_ready(struct improve *m, struct improve_sieve *v);
-void improve_sieve_round(struct improve_sieve *v, bool first);
-/* The places of the round one by one, then that these are all. */
+void improve_sieve_round(const struct improve *m, struct improve_sieve *v, bool first);
+/* Places that are there from now on, one by one, then that these are all. */
 void improve_sieve_open(struct improve_sieve *v, uint32_t place);
 void improve_sieve_opened(struct improve_sieve *v);
 void improve_sieve_larger(struct improve_sieve *v, uint32_t place);

@@ -8,6 +8,9 @@
  * beginning where the last look ended, as the scheduler samples. A pod with rules about zones goes
  * to zones like its own. A pod that finds no node makes the node larger where that is cheapest, and
  * all is played again, until every pod finds a place.
+ *
+ * Nodes are there all at once in one round; in the next they come one after the other (or in waves)
+ * in an order of chance, as pods of the same age do, and what waits fills them as they come.
  */
 #include "common/base/sort.h"
 #include "improve_int.h"
@@ -18,7 +21,7 @@
 #define ROUNDS_MIN 2u
 #define ROUNDS_MAX 24u
 /* Rounds without growth that are enough where there are more than ROUNDS_MIN. */
-#define QUIET_ROUNDS 3u
+#define QUIET_ROUNDS 12u
 /* From the second round on scores are off by up to so much, which stands for all that is not played
  * here, and for the choice among equals. */
 #define NOISE 8u
@@ -28,6 +31,8 @@
 #define SAMPLE_MAX 100u
 #define SCALE_BITS 20
 #define MEMORY_BITS 20
+#define BAYS_FEW 8u
+#define WAVES_MAX 8u
 #define PODS_PER_STEP 64u
 #define RUN 4096u
 #define FIXED_MAX 1000000u /* kinds times fixed places; with more they are left out */
@@ -35,6 +40,7 @@
 /* Pods come to places: bins first, then the fixed ones. */
 struct arrival {
     uint32_t pod, kind, place, bay, troop;
+    bool next; /* comes after the one before; else nobody knows which comes first */
 };
 
 /* A place that stays as it is: a node or a claim. */
@@ -75,12 +81,16 @@ struct improve_safe {
     uint32_t **counts;    /* per place and rule about hosts; NULL: no pod yet that any concerns */
     int64_t (*scale)[2];  /* per place: of cpu and memory */
     struct improve_sieve sieve;
-    uint32_t start;         /* the place where the next look begins */
+    uint32_t start;            /* the place where the next look begins */
+    uint32_t *waiting;         /* pods, by number */
+    uint32_t n_waiting, still; /* of those of this wave so many go on waiting */
+    uint32_t wave, n_waves;
     uint8_t *accepts;       /* kind × bay: 0 not known, 1 no, 2 yes */
     uint8_t *fixed_accepts; /* kind × fixed place, likewise */
     uint32_t at, round, rounds, quiet, sample;
-    bool grown, prepared;
-    int cpu, memory; /* dimensions, -1: nobody asks */
+    bool grown, prepared, begun;
+    int64_t total_pusd_h; /* of the bins */
+    int cpu, memory;      /* dimensions, -1: nobody asks */
 };
 
 /* ---- who comes when -------------------------------------------------------------------------- */
@@ -232,6 +242,8 @@ static void sorted(struct improve *m, struct improve_safe *r)
     r->pods = ARENA_NEW_N(m->s->a, struct arrival, r->n_pods);
     for (uint32_t i = 0; i < r->n_pods; i++) {
         r->pods[i] = r->turns[i].a;
+        r->pods[i].next = i == 0 || r->turns[i].priority != r->turns[i - 1].priority ||
+                          r->turns[i].created != r->turns[i - 1].created;
     }
 }
 
@@ -329,6 +341,7 @@ static void prepare(struct improve *m, struct improve_safe *r)
     sorted(m, r);
     uint32_t n = r->n_places;
     r->left = ARENA_NEW_N(a, int64_t, (size_t)n * m->lanes);
+    r->waiting = ARENA_NEW_N(a, uint32_t, r->n_pods);
     r->scale = arena_alloc_n(a, n, sizeof(*r->scale));
     r->counts = ARENA_NEW_N(a, uint32_t *, n);
     r->bay = ARENA_NEW_N(a, uint32_t, n);
@@ -339,6 +352,7 @@ static void prepare(struct improve *m, struct improve_safe *r)
     r->rounds = within(REPLAYED, r->n_pods, ROUNDS_MIN, ROUNDS_MAX);
     r->sample = within(COMPARED, r->n_pods, SAMPLE_MIN, SAMPLE_MAX);
     find_scored(m, r);
+    r->total_pusd_h = improve_total(m);
     find_troops(m, r);
     for (uint32_t i = 0; i < m->n_kinds; i++) {
         find_rules(m, &m->kinds[i], &r->rules[i]);
@@ -393,7 +407,38 @@ static void begin_place(const struct improve *m, struct improve_safe *r, uint32_
     if (r->room[i] != NULL) {
         memcpy(left_of(m, r, i), r->room[i], m->lanes * sizeof(*r->left));
         find_scale(r, i);
-        improve_sieve_open(&r->sieve, i);
+    }
+}
+
+static uint32_t chance(const struct improve_safe *r, uint32_t x)
+{
+    uint32_t h = (x * 2654435761u) ^ (r->round * 40503u);
+    h = (h ^ h >> 15) * 2246822519u;
+    return h ^ h >> 13;
+}
+
+/* Nodes that exist are there before any other. */
+static void begin_wave(struct improve_safe *r)
+{
+    for (uint32_t i = 0; i < r->n_places; i++) {
+        bool node = r->bay[i] == IMPROVE_NONE && r->fixed[i - (r->n_places - r->n_fixed)].node;
+        uint32_t wave = node ? 0 : (uint32_t)((uint64_t)chance(r, i) * r->n_waves >> 32);
+        if (wave == r->wave && r->room[i] != NULL) {
+            improve_sieve_open(&r->sieve, i);
+        }
+    }
+    improve_sieve_opened(&r->sieve);
+    r->at = r->still = 0;
+}
+
+/* Pods of the same age come in any order. */
+static void line_up_waiting(struct improve_safe *r)
+{
+    for (uint32_t i = 0, from = 0; i < r->n_pods; i++) {
+        from = r->pods[i].next ? i : from;
+        uint32_t before = i - from + 1, back = r->round % 2 == 0 ? 0 : chance(r, i) % before;
+        r->waiting[i] = r->waiting[i - back];
+        r->waiting[i - back] = i;
     }
 }
 
@@ -401,11 +446,15 @@ static void begin_round(struct improve *m, struct improve_safe *r)
 {
     r->start = 0;
     r->grown = false;
-    improve_sieve_round(&r->sieve, r->round == 0);
+    improve_sieve_round(m, &r->sieve, r->round == 0);
     for (uint32_t i = 0; i < r->n_places; i++) {
         begin_place(m, r, i);
     }
-    improve_sieve_opened(&r->sieve);
+    line_up_waiting(r);
+    r->n_waiting = r->n_pods;
+    r->wave = 0;
+    r->n_waves = r->round % 2 == 0 ? 1 : m->n_bins < WAVES_MAX ? m->n_bins * 2 : WAVES_MAX;
+    begin_wave(r);
 }
 
 /* ---- filters --------------------------------------------------------------------------------- */
@@ -479,12 +528,11 @@ static bool accepts_fixed(struct improve *m, struct improve_safe *r, const struc
     return *known == 2;
 }
 
-static bool accepts_bay(struct improve *m, struct improve_safe *r, const struct arrival *p,
-                        uint32_t bay)
+static bool accepts_bay(struct improve *m, struct improve_safe *r, uint32_t kind, uint32_t bay)
 {
-    uint8_t *known = &r->accepts[(size_t)p->kind * m->n_bays + bay];
+    uint8_t *known = &r->accepts[(size_t)kind * m->n_bays + bay];
     if (*known == 0) {
-        *known = find_accepts(m, &m->kinds[p->kind], m->bays[bay].like) ? 2 : 1;
+        *known = find_accepts(m, &m->kinds[kind], m->bays[bay].like) ? 2 : 1;
     }
     return *known == 2;
 }
@@ -500,7 +548,32 @@ static bool accepts(struct improve *m, struct improve_safe *r, const struct arri
         return false;
     }
     return bay == IMPROVE_NONE ? accepts_fixed(m, r, p, place - m->n_bins)
-                               : accepts_bay(m, r, p, bay);
+                               : accepts_bay(m, r, p->kind, bay);
+}
+
+/* Bays that do not take a troop, found out beforehand where they are few. */
+static void find_takers(struct improve *m, struct improve_safe *r)
+{
+    struct improve_sieve *v = &r->sieve;
+    if (m->n_bays > BAYS_FEW) {
+        return;
+    }
+    uint64_t *bins = ARENA_NEW_N(m->s->a, uint64_t, (size_t)m->n_bays * v->n_words);
+    for (uint32_t i = 0; i < m->n_bins; i++) {
+        bits_set(bins + (size_t)r->bay[i] * v->n_words, i);
+    }
+    for (uint32_t i = 0; i < v->n_troops; i++) {
+        const struct improve_troop *t = &v->troop[i];
+        uint64_t *base = v->base + (size_t)i * v->n_words;
+        for (uint32_t b = 0; b < m->n_bays; b++) {
+            bool away = m->kinds[t->kind].zonal &&
+                        m->bays[t->bay].like->offer.zones != m->bays[b].like->offer.zones;
+            bool takes = b == t->bay || (!away && accepts_bay(m, r, t->kind, b));
+            for (uint32_t w = 0; w < v->n_words && !takes; w++) {
+                base[w] &= ~bins[(size_t)b * v->n_words + w];
+            }
+        }
+    }
 }
 
 /* Of the first bays, for one pod, asked once. */
@@ -624,7 +697,7 @@ static uint32_t look(struct improve *m, struct improve_safe *r, const struct arr
                 c->place = place;
                 c->score = now;
             }
-            if (++c->found == r->sample) {
+            if (++c->found == (r->n_waves > 1 ? (r->sample + 2) / 3 : r->sample)) {
                 return place + 1;
             }
         }
@@ -638,7 +711,7 @@ static uint32_t best_place(struct improve *m, struct improve_safe *r, const stru
     struct choice c = {.place = IMPROVE_NONE};
     uint32_t start = r->start < r->n_places ? r->start : 0;
     r->start = look(m, r, p, start, r->n_places, &c);
-    if (c.found < r->sample) {
+    if (c.found < (r->n_waves > 1 ? (r->sample + 2) / 3 : r->sample)) {
         r->start = look(m, r, p, 0, start, &c);
     }
     return c.place;
@@ -669,10 +742,11 @@ static void grow_one(struct improve *m, struct improve_safe *r, const struct arr
             best_rank = rank;
         }
     }
-    if (best == IMPROVE_NONE) {
+    if (best == IMPROVE_NONE || r->total_pusd_h + least >= m->baseline_pusd_h) {
         return;
     }
     struct improve_bin *b = &m->bins[best];
+    r->total_pusd_h += least;
     for (uint32_t d = 0; d < m->n_dims; d++) {
         int64_t used = used_of(m, r, best, d), now = used + m->kinds[p->kind].need[d];
         b->size[d] = now > b->size[d] ? now : b->size[d];
@@ -686,6 +760,21 @@ static void grow_one(struct improve *m, struct improve_safe *r, const struct arr
     bind(m, r, p, best);
 }
 
+/* The pod's turn. */
+static void seek(struct improve *m, struct improve_safe *r, uint32_t pod)
+{
+    const struct arrival *p = &r->pods[pod];
+    uint32_t place = best_place(m, r, p);
+    if (place != IMPROVE_NONE) {
+        bind(m, r, p, place);
+    } else if (r->wave + 1 < r->n_waves) {
+        r->waiting[r->still++] = pod;
+    } else {
+        m->stranded += r->round == 0;
+        grow_one(m, r, p);
+    }
+}
+
 bool improve_safe_step(struct improve *m, struct improve_safe *r)
 {
     if (!r->prepared) {
@@ -695,24 +784,28 @@ bool improve_safe_step(struct improve *m, struct improve_safe *r)
         }
         return false;
     }
-    if (r->at == 0) {
+    if (!r->begun) {
+        find_takers(m, r);
         begin_round(m, r);
+        r->begun = true;
     }
-    for (uint32_t i = 0; i < PODS_PER_STEP && r->at < r->n_pods; i++, r->at++) {
-        uint32_t place = best_place(m, r, &r->pods[r->at]);
-        if (place != IMPROVE_NONE) {
-            bind(m, r, &r->pods[r->at], place);
-        } else {
-            m->stranded += r->round == 0;
-            grow_one(m, r, &r->pods[r->at]);
-        }
+    for (uint32_t i = 0; i < PODS_PER_STEP && r->at < r->n_waiting; i++, r->at++) {
+        seek(m, r, r->waiting[r->at]);
     }
-    if (r->at < r->n_pods) {
+    if (r->at < r->n_waiting) {
         return false;
     }
-    r->at = 0;
+    r->n_waiting = r->still;
+    if (++r->wave < r->n_waves) {
+        begin_wave(r);
+        return false;
+    }
     r->round++;
     r->quiet = r->grown ? 0 : r->quiet + 1;
     bool enough = r->quiet >= (r->rounds > ROUNDS_MIN ? QUIET_ROUNDS : 1);
-    return enough || r->round == r->rounds || improve_total(m) > m->baseline_pusd_h;
+    if (enough || r->round == r->rounds) {
+        return true;
+    }
+    begin_round(m, r);
+    return false;
 }

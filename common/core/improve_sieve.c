@@ -77,7 +77,7 @@ uint32_t improve_sieve_troop(struct improve *m, struct improve_sieve *v, uint32_
         return IMPROVE_NONE;
     }
     ARENA_GROW(m->s->a, v->troop, v->n_troops, v->cap_troops);
-    v->troop[v->n_troops] = (struct improve_troop){bay, v->troops[kind], m->kinds[kind].hosts};
+    v->troop[v->n_troops] = (struct improve_troop){kind, bay, v->troops[kind]};
     v->troops[kind] = ++v->n_troops;
     return v->n_troops - 1;
 }
@@ -86,33 +86,42 @@ void improve_sieve_ready(struct improve *m, struct improve_sieve *v)
 {
     v->open = ARENA_NEW_N(m->s->a, uint64_t, (size_t)v->n_sizes * v->n_words);
     v->take = ARENA_NEW_N(m->s->a, uint64_t, (size_t)v->n_troops * v->n_words);
+    v->base = ARENA_NEW_N(m->s->a, uint64_t, (size_t)v->n_troops * v->n_words);
+    memset(v->base, 0xff, (size_t)v->n_troops * v->n_words * sizeof(*v->base));
+    v->fresh = ARENA_NEW_N(m->s->a, uint64_t, v->n_words);
     v->all = ARENA_NEW_N(m->s->a, uint64_t, v->n_words);
     memset(v->all, 0xff, v->n_words * sizeof(*v->all));
 }
 
 /* ---- a round --------------------------------------------------------------------------------- */
 
-void improve_sieve_round(struct improve_sieve *v, bool first)
+/* What rules about hosts have refused is asked again. */
+void improve_sieve_round(const struct improve *m, struct improve_sieve *v, bool first)
 {
     size_t bytes = v->n_words * sizeof(*v->open);
-    memset(v->open, 0, bytes);
+    memset(v->open, 0, v->n_sizes * bytes);
     for (uint32_t i = 0; i < v->n_troops; i++) {
-        if (first || v->troop[i].again) {
-            memset(v->take + (size_t)i * v->n_words, 0xff, bytes);
+        size_t at = (size_t)i * v->n_words;
+        if (first || m->kinds[v->troop[i].kind].hosts) {
+            memcpy(v->take + at, v->base + at, bytes);
         }
     }
 }
 
 void improve_sieve_open(struct improve_sieve *v, uint32_t place)
 {
-    bits_set(v->open, place);
+    bits_set(v->fresh, place);
 }
 
 void improve_sieve_opened(struct improve_sieve *v)
 {
-    for (uint32_t i = 1; i < v->n_sizes; i++) {
-        memcpy(v->open + (size_t)i * v->n_words, v->open, v->n_words * sizeof(*v->open));
+    for (uint32_t i = 0; i < v->n_sizes; i++) {
+        uint64_t *open = v->open + (size_t)i * v->n_words;
+        for (uint32_t w = 0; w < v->n_words; w++) {
+            open[w] |= v->fresh[w];
+        }
     }
+    memset(v->fresh, 0, v->n_words * sizeof(*v->fresh));
 }
 
 void improve_sieve_larger(struct improve_sieve *v, uint32_t place)

@@ -13,6 +13,7 @@
 struct text_entry {
     const char *text;
     uint64_t hash;
+    uint32_t n;
     void *value;
     struct text_entry *next;
 };
@@ -32,7 +33,7 @@ struct text_table {
 
 /* An empty one; the last is gone. */
 struct text *text_begin(struct text_table *t);
-/* With a blank behind it, as the others. */
+/* All of them may be followed by any other: bytes, not for reading. */
 void text_str(struct text *t, const char *s);
 void text_num(struct text *t, uint64_t n);
 void text_ptr(struct text *t, const void *p);

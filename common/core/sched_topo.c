@@ -85,7 +85,6 @@ static struct topo_group *group_of(struct sched *s, const struct topo_group *rul
     struct text_entry *e = entry_of(s);
     if (e->value == NULL) {
         struct topo_group *g = arena_memdup(s->a, rule, sizeof(*rule));
-        g->text = e->text;
         g->host = g->key == L_HOSTNAME;
         ARENA_GROW(s->a, s->topo.groups, s->topo.n_groups, s->topo.cap_groups);
         s->topo.groups[s->topo.n_groups++] = g;

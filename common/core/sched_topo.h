@@ -47,7 +47,6 @@ struct topo_domain {
 };
 
 struct topo_group {
-    const char *text; /* equal exactly if the rules are */
     enum topo_kind kind;
     sym key;
     bool host;

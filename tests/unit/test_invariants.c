@@ -227,6 +227,114 @@ static void approval(struct sim_run *r, bool bad)
     del(r, AGENT, SIM_NODECLAIM, "a");
 }
 
+/* ---- approval: a request that stands behind the deletion of claim a */
+
+static void put_request(struct sim_run *r, const char *name, const char *uid, const char *price,
+                        const char *spec, const char *status)
+{
+    char *text AUTO_FREE = xasprintf(
+        "{'apiVersion':'karp.dev/v1alpha1','kind':'DisruptionRequest','metadata':{'name':'%s'},"
+        "'spec':{'reason':'Empty','nodePools':['p'],'candidates':[{'nodeClaim':'a','uid':'%s'}],"
+        "'replacements':[{'nodePool':'p','pricePerHour':'%s'}],'podCount':0,'planDigest':'%064d',"
+        "'savingsPerHour':'0.1','expiresAt':'2026-01-05T12:00:00Z'%s}}",
+        name, uid, price, 0, spec);
+    put(r, "somebody", text);
+    put_status(r, AGENT, SIM_DISRUPTIONREQUEST, name, status);
+}
+
+#define YES ",'decision':'Approved','decidedBy':'alice'"
+#define RUNS(at, more) "{'phase':'Executing','startedAt':'2026-01-05T" at "Z'" more "}"
+
+/* The pool asks for a decision about a, which is as good as gone. Its UID. */
+static const char *asks(struct sim_run *r)
+{
+    put(r, "somebody",
+        "{'apiVersion':'karpenter.sh/v1','kind':'NodePool','metadata':{'name':'p','annotations':{"
+        "'karp.dev/disruption-approval':'Empty'}}}");
+    put_claim(r, "a", "4", true);
+    return jsonx_str(sim_api_get(r->world->api, SIM_NODECLAIM, NULL, "a"), "metadata.uid");
+}
+
+static void approval_given(struct sim_run *r, bool bad)
+{
+    put_request(r, "dr-1", asks(r), "1", bad ? "" : YES, RUNS("10:00:00", ""));
+    del(r, AGENT, SIM_NODECLAIM, "a");
+}
+
+static void approval_refused(struct sim_run *r, bool bad)
+{
+    const char *spec = bad ? ",'decision':'Denied','decidedBy':'alice'" : YES;
+    put_request(r, "dr-1", asks(r), "1", spec, RUNS("10:00:00", ""));
+    del(r, AGENT, SIM_NODECLAIM, "a");
+}
+
+static void approval_of_another(struct sim_run *r, bool bad)
+{
+    const char *uid = asks(r);
+    put_request(r, "dr-1", bad ? "another" : uid, "1", YES, RUNS("10:00:00", ""));
+    del(r, AGENT, SIM_NODECLAIM, "a");
+}
+
+static void approval_too_late(struct sim_run *r, bool bad)
+{
+    put_request(r, "dr-1", asks(r), "1", YES, bad ? RUNS("12:00:00", "") : RUNS("11:59:59", ""));
+    del(r, AGENT, SIM_NODECLAIM, "a");
+}
+
+static void approval_too_early(struct sim_run *r, bool bad)
+{
+    put_request(r, "dr-1", asks(r), "1", YES ",'notBefore':'2026-01-05T11:00:00Z'",
+                bad ? RUNS("10:59:59", "") : RUNS("11:00:00", ""));
+    del(r, AGENT, SIM_NODECLAIM, "a");
+}
+
+static void approval_not_begun(struct sim_run *r, bool bad)
+{
+    put_request(r, "dr-1", asks(r), "1", YES,
+                bad ? "{'phase':'Superseded'}" : RUNS("10:00:00", ""));
+    del(r, AGENT, SIM_NODECLAIM, "a");
+}
+
+static void approval_inherited(struct sim_run *r, bool bad)
+{
+    const char *uid = asks(r);
+    put_request(r, "dr-1", uid, "1", YES, "{'phase':'Superseded'}");
+    put_request(r, "dr-2", uid, bad ? "1.1" : "0.9", ",'supersedes':'dr-1'", RUNS("10:00:00", ""));
+    del(r, AGENT, SIM_NODECLAIM, "a");
+}
+
+static void put_grant(struct sim_run *r, const char *pool, const char *reason, int rate)
+{
+    char *text AUTO_FREE = xasprintf(
+        "{'apiVersion':'karp.dev/v1alpha1','kind':'DisruptionGrant','metadata':{'name':'g'},"
+        "'spec':{'pools':['%s'],'reasons':['%s'],'maxNodesPerHour':%d,'grantedBy':'carol'}}",
+        pool, reason, rate);
+    put(r, "somebody", text);
+}
+
+static void approval_granted(struct sim_run *r, bool bad)
+{
+    put_grant(r, bad ? "q" : "p", "Empty", 1);
+    put_request(r, "dr-1", asks(r), "1", "", RUNS("10:00:00", ",'grant':'g'"));
+    del(r, AGENT, SIM_NODECLAIM, "a");
+}
+
+static void approval_granted_reason(struct sim_run *r, bool bad)
+{
+    put_grant(r, "*", bad ? "Drifted" : "Empty", 1);
+    put_request(r, "dr-1", asks(r), "1", "", RUNS("10:00:00", ",'grant':'g'"));
+    del(r, AGENT, SIM_NODECLAIM, "a");
+}
+
+static void approval_rate(struct sim_run *r, bool bad)
+{
+    put_grant(r, "p", "Empty", 1);
+    put_request(r, "dr-0", "another", "1", "",
+                bad ? RUNS("09:00:01", ",'grant':'g'") : RUNS("09:00:00", ",'grant':'g'"));
+    put_request(r, "dr-1", asks(r), "1", "", RUNS("10:00:00", ",'grant':'g'"));
+    del(r, AGENT, SIM_NODECLAIM, "a");
+}
+
 static void do_not_disrupt_node(struct sim_run *r, bool bad)
 {
     put_claim(r, "a", "4", true);
@@ -465,6 +573,16 @@ static const struct {
               {"Replacement", replacement},
               {"Dearer", dearer},
               {"Approval", approval},
+              {"Approval", approval_given},
+              {"Approval", approval_refused},
+              {"Approval", approval_of_another},
+              {"Approval", approval_too_late},
+              {"Approval", approval_too_early},
+              {"Approval", approval_not_begun},
+              {"Approval", approval_inherited},
+              {"Approval", approval_granted},
+              {"Approval", approval_granted_reason},
+              {"Approval", approval_rate},
               {"DoNotDisrupt", do_not_disrupt_node},
               {"DoNotDisrupt", do_not_disrupt_pod},
               {"Budget", budget},

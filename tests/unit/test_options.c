@@ -39,6 +39,7 @@ static const struct row verdicts[] = {
     {{BASE, "--max-cost-per-hour=12.5"}, NULL, NULL, NULL},
     {{BASE, "--max-share=25%"}, NULL, NULL, NULL},
     {{BASE, "--placement=Cheapest"}, NULL, NULL, NULL},
+    {{BASE, "--placement="}, NULL, NULL, NULL},
     {{BASE, "--budget-timezone=Europe/Berlin"}, NULL, NULL, NULL},
     {{BASE, "--scheduler-config={podTopologySpread: {defaultConstraints: [{maxSkew: 1, "
             "topologyKey: zone, whenUnsatisfiable: ScheduleAnyway}]}}"},
@@ -128,7 +129,7 @@ START_TEST(defaults)
     ck_assert_int_eq(o.batch_max_ns, 10 * NS_PER_S);
     ck_assert_int_eq(o.registration_timeout_ns, 15 * NS_PER_MIN);
     ck_assert_int_eq(o.max_launches_per_min, 60);
-    ck_assert_int_eq(o.placement, PLACEMENT_BASELINE);
+    ck_assert_int_eq(o.placement, PLACEMENT_COMPATIBLE);
     ck_assert(!o.expiration_budgeted && !o.rebalance_replace);
     ck_assert_int_eq(o.expiration_max_delay_ns, 72 * NS_PER_H);
     ck_assert(o.approval == 0 && o.min_saving.permyriad == 0 && o.min_saving.pusd_h == 0);

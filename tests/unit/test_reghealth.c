@@ -200,21 +200,36 @@ static void play(struct rig *r, char c)
     }
 }
 
+static void begin(struct rig *r)
+{
+    *r = (struct rig){.f = fake_new()};
+    r->f->opt.registration_timeout_ns = 15 * NS_PER_MIN;
+    r->s = r->f->rt.store = store_new(&r->f->rt);
+    r->h = r->f->rt.reghealth = reghealth_new(&r->f->rt);
+    r->pool = fake_json("{\"kind\":\"NodePool\",\"metadata\":{\"name\":\"p\",\"uid\":\"p\","
+                        "\"generation\":1},\"spec\":{\"template\":{\"spec\":{\"nodeClassRef\":{"
+                        "\"group\":\"karpenter.k8s.aws\",\"kind\":\"EC2NodeClass\",\"name\":\"d\"},"
+                        "\"requirements\":[]}}}}");
+    r->cls = fake_json("{\"kind\":\"EC2NodeClass\",\"metadata\":{\"name\":\"d\",\"uid\":\"d\","
+                       "\"generation\":1},\"spec\":{}}");
+    put(r, r->cls);
+    put(r, r->pool);
+}
+
+static void end(struct rig *r)
+{
+    reghealth_free(r->h);
+    store_free(r->s);
+    json_decref(r->pool);
+    json_decref(r->cls);
+    fake_free(r->f);
+}
+
 START_TEST(health)
 {
-    struct rig r = {.f = fake_new()};
+    struct rig r;
     struct cond_edit e;
-    r.f->opt.registration_timeout_ns = 15 * NS_PER_MIN;
-    r.s = r.f->rt.store = store_new(&r.f->rt);
-    r.h = r.f->rt.reghealth = reghealth_new(&r.f->rt);
-    r.pool = fake_json("{\"kind\":\"NodePool\",\"metadata\":{\"name\":\"p\",\"uid\":\"p\","
-                       "\"generation\":1},\"spec\":{\"template\":{\"spec\":{\"nodeClassRef\":{"
-                       "\"group\":\"karpenter.k8s.aws\",\"kind\":\"EC2NodeClass\",\"name\":\"d\"},"
-                       "\"requirements\":[]}}}}");
-    r.cls = fake_json("{\"kind\":\"EC2NodeClass\",\"metadata\":{\"name\":\"d\",\"uid\":\"d\","
-                      "\"generation\":1},\"spec\":{}}");
-    put(&r, r.cls);
-    put(&r, r.pool);
+    begin(&r);
     for (const char *c = rows[_i].script; *c; c++) {
         play(&r, *c);
     }
@@ -230,11 +245,7 @@ START_TEST(health)
     ck_assert_msg(!!find(&e, "RegistrationFailing") == rows[_i].failing, "%s", rows[_i].script);
     int64_t left = reghealth_launches_left(r.h, pool(&r));
     ck_assert_msg(left == rows[_i].left, "%s: %lld", rows[_i].script, (long long)left);
-    reghealth_free(r.h);
-    store_free(r.s);
-    json_decref(r.pool);
-    json_decref(r.cls);
-    fake_free(r.f);
+    end(&r);
 }
 END_TEST
 
@@ -254,4 +265,30 @@ START_TEST(timeout)
 }
 END_TEST
 
-UNIT_MAIN("reghealth", UNIT_CASES(health, rows), UNIT_TEST(timeout))
+/* The newest failure's last words, once; another's are too late. */
+START_TEST(consoles)
+{
+    struct rig r;
+    struct cond_edit e;
+    begin(&r);
+    for (int i = 0; i < 3; i++) {
+        fails(&r, "l");
+    }
+    reghealth_console(r.h, "c2", "not this");
+    reghealth_console(r.h, "c3", "kernel panic");
+    reghealth_console(r.h, "c3", "nor this");
+    conditions(&r, &e);
+    const char *text = find(&e, "RegistrationFailing")->message;
+    ck_assert_msg(
+        strstr(text, "(karp.dev/registration-timeout); its console ended with: kernel panic"), "%s",
+        text);
+    ck_assert(!strstr(text, "this"));
+    ck_assert(strstr(find(&e, "NodeRegistrationHealthy")->message, "kernel panic"));
+    fails(&r, "l");
+    conditions(&r, &e);
+    ck_assert(!strstr(find(&e, "RegistrationFailing")->message, "kernel panic"));
+    end(&r);
+}
+END_TEST
+
+UNIT_MAIN("reghealth", UNIT_TEST(consoles), UNIT_CASES(health, rows), UNIT_TEST(timeout))

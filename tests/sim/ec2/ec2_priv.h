@@ -250,6 +250,7 @@ const char *simec2_account_refuses(const struct simec2 *e, const struct simec2_t
 bool simec2_over_quota(const struct simec2 *e, int fact, bool spot); /* one more of these */
 int simec2_step_reservation(struct simec2 *e, const json_t *v, bool act, struct err *reterr);
 int simec2_step_pgroup(struct simec2 *e, const json_t *v, bool act, struct err *reterr);
+int simec2_step_messages(struct simec2 *e, const json_t *v, bool act, struct err *reterr);
 int simec2_step_quota(struct simec2 *e, const json_t *v, bool act, struct err *reterr);
 void simec2_reserve_done(struct simec2 *e);
 
@@ -474,6 +475,7 @@ void simec2_delete_template(struct simec2_call *c);
 void simec2_run_instances(struct simec2_call *c);
 void simec2_describe_instances(struct simec2_call *c);
 void simec2_terminate_instances(struct simec2_call *c);
+void simec2_console(struct simec2_call *c);
 void simec2_create_tags(struct simec2_call *c);
 void simec2_describe_status(struct simec2_call *c);
 void simec2_describe_subnets(struct simec2_call *c);

@@ -667,6 +667,7 @@ static const struct step steps[] = {
     {"rebalance", rebalance},
     {"terminate", terminate},
     {"stop", stop},
+    {"messages", simec2_step_messages},
     {"status", status},
     {"scheduledEvent", scheduled_event},
     {"foreign", foreign},
