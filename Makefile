@@ -61,7 +61,7 @@ AWS_SRC := $(call src,common/aws)
 # A binary's main and what only the binary needs (sockets, signals) stay out of the archives that
 # tests link.
 AGENT_MAIN := agent/main.c agent/httpd.c
-AGENT_SRC := $(filter-out $(AGENT_MAIN),$(call src,agent) $(foreach d,cloud store work lead plan claim history leave disrupt,$(call src,agent/$(d))))
+AGENT_SRC := $(filter-out $(AGENT_MAIN),$(call src,agent) $(foreach d,cloud store work lead plan claim history observe leave consent disrupt,$(call src,agent/$(d))))
 CMD_MAIN := cmd/main.c
 CMD_SRC := $(filter-out $(CMD_MAIN),$(call src,cmd))
 SIM_MAIN := tests/sim/karp_sim.c tests/sim/karp_ec2.c tests/sim/ec2_http.c

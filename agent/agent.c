@@ -10,6 +10,8 @@
 #include "agent/claim/reghealth.h"
 #include "agent/claim/tagging.h"
 #include "agent/cloud/cloud.h"
+#include "agent/consent/consent.h"
+#include "agent/disrupt/churnguard.h"
 #include "agent/disrupt/consolidator.h"
 #include "agent/disrupt/drifted.h"
 #include "agent/disrupt/driftguard.h"
@@ -26,11 +28,13 @@
 #include "agent/leave/repair.h"
 #include "agent/leave/replacer.h"
 #include "agent/leave/termination.h"
+#include "agent/observe/observer.h"
 #include "agent/plan/creator.h"
 #include "agent/plan/ineffective.h"
 #include "agent/plan/nodepools.h"
 #include "agent/plan/provisioner.h"
 #include "agent/store/intents.h"
+#include "agent/store/observed.h"
 #include "agent/store/store.h"
 #include "agent/work/gate.h"
 #include "agent/work/gauges.h"
@@ -57,6 +61,7 @@
     X(standby)                                                                                     \
     X(lease)                                                                                       \
     X(history)                                                                                     \
+    X(observer)                                                                                    \
     X(launcher)                                                                                    \
     X(gc)                                                                                          \
     X(lifecycle)                                                                                   \
@@ -70,6 +75,7 @@
     X(interruption)                                                                                \
     X(instancestatus)                                                                              \
     X(holds)                                                                                       \
+    X(consent)                                                                                     \
     X(commands)                                                                                    \
     X(emptiness)                                                                                   \
     X(expiration)                                                                                  \
@@ -149,6 +155,8 @@ struct agent *agent_new(const struct agent_options *o, const struct agent_ports 
     rt->store = store_new(rt);
     rt->intents = intents_new(rt);
     rt->ineffective = ineffective_new(rt);
+    rt->observed = observed_new(rt);
+    rt->churnguard = churnguard_new(rt);
     rt->driftguard = driftguard_new(rt);
     rt->reghealth = reghealth_new(rt);
     identity(rt);
@@ -191,6 +199,7 @@ static void controllers_free(struct agent *a)
     lifecycle_free(a->lifecycle);
     gc_free(a->gc);
     launcher_free(a->launcher);
+    observer_free(a->observer);
     history_free(a->history);
     lease_free(a->lease);
     standby_free(a->standby);
@@ -210,6 +219,8 @@ void agent_free(struct agent *a)
     events_free(rt->events);
     reghealth_free(rt->reghealth);
     driftguard_free(rt->driftguard);
+    churnguard_free(rt->churnguard);
+    observed_free(rt->observed);
     ineffective_free(rt->ineffective);
     intents_free(rt->intents);
     store_free(rt->store);

@@ -16,11 +16,14 @@
 #include "common/net/loop.h"
 #include "httpd.h"
 
+#include <malloc.h>
 #include <signal.h>
 
 #define USER_AGENT "karp-agent/" KARP_VERSION
 #define STDOUT_BUFFER 65536
 #define STOP_NS (2 * NS_PER_S)
+#define MMAP_BYTES (128 << 10)
+#define TRIM_BYTES (128 << 10)
 
 struct process {
     struct agent_options opt;
@@ -183,6 +186,17 @@ static int print_and_done(struct process *p)
     return 0;
 }
 
+/*
+ * What a refresh or a decision needed goes back to the system when it is over. By itself glibc
+ * takes the largest piece that was ever freed for a size that will be wanted again, and keeps as
+ * much.
+ */
+static void keep_small(void)
+{
+    mallopt(M_MMAP_THRESHOLD, MMAP_BYTES);
+    mallopt(M_TRIM_THRESHOLD, TRIM_BYTES);
+}
+
 int main(int argc, char **argv)
 {
     struct process p = {.exit_status = 0};
@@ -195,6 +209,7 @@ int main(int argc, char **argv)
     if (p.opt.help || p.opt.version) {
         return print_and_done(&p);
     }
+    keep_small();
     signal(SIGPIPE, SIG_IGN);
     setvbuf(stdout, NULL, _IOLBF, STDOUT_BUFFER);
     p.log = (struct log){.level = p.opt.log_level,

@@ -284,12 +284,19 @@ static const struct option options[] = {
      "which disruptions wait for a decision where the pool does not say: Off, Required, or some of "
      "Underutilized,Drifted,Empty",
      parse_approval},
+    {"approval-ttl", NULL, OPT_DURATION, FIELD(approval_ttl_ns), "24h", NS_PER_MIN, 720 * NS_PER_H,
+     "how long a DisruptionRequest waits for its decision and its execution", NULL},
     {"min-saving", NULL, OPT_SPECIAL, 0, "", 0, 0,
      "what a consolidation has to save where the pool does not say: 10% of the price of what "
      "leaves, or $/h (empty: anything)",
      parse_min_saving},
     {"min-node-life", NULL, OPT_DURATION, FIELD(min_node_life_ns), "0s", 0, 8760 * NS_PER_H,
      "a node younger than this is not consolidated where the pool does not say", NULL},
+    {"ignore-short-pods", NULL, OPT_DURATION, FIELD(ignore_short_pods_ns), "0s", 0, 8760 * NS_PER_H,
+     "pods of Jobs that run shorter than this do not reset consolidateAfter where the pool does "
+     "not "
+     "say",
+     NULL},
     {"return-to-weight", NULL, OPT_BOOL, FIELD(return_to_weight), "false", 0, 0,
      "nodes of a lighter pool are replaced in a heavier one at no higher price where the pool does "
      "not say",

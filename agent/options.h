@@ -32,8 +32,10 @@ struct agent_options {
     bool rebalance_replace;              /* --rebalance=Replace (Ignore) */
     uint32_t repair_threshold_permyriad; /* --repair-threshold (20%) */
     unsigned approval;                   /* --approval (Off): bits of disruption_reason */
+    int64_t approval_ttl_ns;             /* --approval-ttl (24h) */
     struct min_saving min_saving;        /* --min-saving (0) */
     int64_t min_node_life_ns;            /* --min-node-life (0s) */
+    int64_t ignore_short_pods_ns;        /* --ignore-short-pods (0s) */
     bool return_to_weight;
     int32_t spot_min_types;                      /* --spot-min-types (15) */
     const char *approval_text, *min_saving_text; /* as given */

@@ -1,7 +1,9 @@
 /* publish.c - see publish.h. */
 #include "publish.h"
 
+#include "agent/claim/gc.h"
 #include "agent/cloud/cloud.h"
+#include "agent/store/observed.h"
 #include "agent/work/gate.h"
 #include "agent/work/marker.h"
 #include "agent/work/metrics.h"
@@ -24,30 +26,35 @@ struct publish {
     struct runtime *rt;
     struct kube_client client;
     struct timer timer;
-    uint64_t open; /* request in flight, 0 = none */
-    char *content; /* what was last decided on, without times */
-    char *sent;    /* the text in flight, for a create after a patch found nothing */
+    uint64_t open;   /* request in flight, 0 = none */
+    json_t *options; /* as flags say, for good */
+    json_t *content; /* what was last decided on, without times */
+    char *sent;      /* the text in flight, for a create after a patch found nothing */
     int64_t generation;
     int64_t written_ns; /* monotonic; 0 = never */
     bool pending;       /* content has not reached the server yet */
     bool complained;
     bool restored;       /* the object of a process before us has been read */
     unsigned read_tries; /* at most RESTORE_TRIES */
-    char catalog_hash[SHA256_HEX];
 };
 
 /* ---- the content ----------------------------------------------------------------------------- */
 
-static void hash_catalog(char out[SHA256_HEX])
+/* Of what is compiled in, so that one look in the life of a process is enough. */
+static const char *catalog_hash(void)
 {
-    AUTO_BUF struct buf text;
-    buf_init(&text, 8u << 20);
-    for (uint32_t i = 0; i < ec2_facts_n; i++) {
-        const struct ec2_fact *f = &ec2_facts[i];
-        buf_printf(&text, "%s %d %lld %d %d %lld\n", f->name, f->vcpus, (long long)f->mem_mib,
-                   f->enis, f->ips_per_eni, (long long)ec2_builtin_price(f->name));
+    static char hash[SHA256_HEX];
+    if (!*hash) {
+        AUTO_BUF struct buf text;
+        buf_init(&text, 8u << 20);
+        for (uint32_t i = 0; i < ec2_facts_n; i++) {
+            const struct ec2_fact *f = &ec2_facts[i];
+            buf_printf(&text, "%s %d %lld %d %d %lld\n", f->name, f->vcpus, (long long)f->mem_mib,
+                       f->enis, f->ips_per_eni, (long long)ec2_builtin_price(f->name));
+        }
+        hash_sha256_hex(text.p, text.n, hash);
     }
-    hash_sha256_hex(text.p, text.n, out);
+    return hash;
 }
 
 static json_t *options_json(const struct agent_options *o)
@@ -93,7 +100,11 @@ static json_t *attention_json(const struct publish *p)
     for (size_t i = 0; i < ARRAY_LEN(attention_codes); i++) {
         const char *code = attention_codes[i];
         if (metrics_sum(p->rt->metrics, "karp_attention", LABELS("code", code)) > 0) {
-            json_array_append_new(list, json_pack("{s:s, s:s}", "code", code, "object", "cluster"));
+            json_t *o = json_pack("{s:s, s:s}", "code", code, "object", "cluster");
+            if (str_eq(code, "GarbageCollectionHalted") && gc_halted(p->rt->gc)) {
+                json_object_set_new(o, "message", json_string(gc_halted(p->rt->gc)));
+            }
+            json_array_append_new(list, o);
         }
     }
     add_aside(p, list);
@@ -146,11 +157,16 @@ static void add_reservations(struct publish *p, json_t *o)
 
 static json_t *content_json(struct publish *p)
 {
-    json_t *o = json_pack("{s:i, s:s, s:o, s:s, s:o}", "schema", 1, "version", KARP_VERSION,
-                          "options", options_json(p->rt->opt), "catalogHash", p->catalog_hash,
-                          "attention", attention_json(p));
+    json_t *o =
+        json_pack("{s:i, s:s, s:O, s:s, s:o}", "schema", 1, "version", KARP_VERSION, "options",
+                  p->options, "catalogHash", catalog_hash(), "attention", attention_json(p));
     add_stockouts(p, o);
     add_reservations(p, o);
+    json_t *seen = observed_json(p->rt->observed);
+    if (json_array_size(seen) > 0) {
+        json_object_set(o, OBSERVATION_KEY, seen);
+    }
+    json_decref(seen);
     return o;
 }
 
@@ -187,6 +203,7 @@ static void restore(struct publish *p, const json_t *cm)
     for (size_t i = 0; i < json_array_size(list) && i < PUBLISH_STOCKOUTS_MAX; i++) {
         restore_stockout(p, json_array_get(list, i));
     }
+    observed_restore(p->rt->observed, jsonx_arr(facts, OBSERVATION_KEY));
 }
 
 static void on_read(void *arg, const struct kube_resp *resp)
@@ -238,14 +255,15 @@ static void on_patched(void *arg, const struct kube_resp *resp)
     p->open = kube_create(&p->client, KIND_CONFIG_MAP, p->rt->opt->ns, cm, on_created, p);
 }
 
-static void send_facts(struct publish *p, json_t *content)
+static void send_facts(struct publish *p)
 {
     char now[TIMEFMT_TEXT];
-    json_object_set_new(content, "generation", json_integer(p->generation));
-    json_object_set_new(content, "writtenAt",
+    AUTO_JSON json_t *facts = json_copy(p->content);
+    json_object_set_new(facts, "generation", json_integer(p->generation));
+    json_object_set_new(facts, "writtenAt",
                         json_string(timefmt_rfc3339(clock_wall(p->rt->clock), now)));
     free(p->sent);
-    p->sent = jsonx_dump(content);
+    p->sent = jsonx_dump(facts);
     p->written_ns = clock_mono(p->rt->clock);
     AUTO_JSON json_t *patch = json_pack("{s:{s:s}}", "data", "facts.json", p->sent);
     p->open = kube_patch(&p->client, KIND_CONFIG_MAP, p->rt->opt->ns, PUBLISH_CONFIG_MAP, NULL,
@@ -272,20 +290,17 @@ static void look(void *arg)
         read_before(p);
         return;
     }
-    AUTO_JSON json_t *content = content_json(p);
-    char *text = jsonx_dump(content);
-    if (!str_eq(text, p->content)) {
+    json_t *content = content_json(p);
+    if (!p->content || !json_equal(content, p->content)) {
         p->generation++;
         p->pending = true;
-        free(p->content);
-        p->content = text;
-    } else {
-        free(text);
     }
+    json_decref(p->content);
+    p->content = content;
     bool due = now_ns - p->written_ns >= PUBLISH_PERIOD_NS;
     bool fresh = p->pending && !p->complained;
     if (p->written_ns == 0 || due || fresh) {
-        send_facts(p, content);
+        send_facts(p);
     }
 }
 
@@ -299,7 +314,7 @@ struct publish *publish_new(struct runtime *rt)
     p->client = (struct kube_client){.port = rt->opt->mode == MODE_OBSERVE ? gate_raw_kube(rt->gate)
                                                                            : &rt->kube,
                                      .field_manager = "karp-agent"};
-    hash_catalog(p->catalog_hash);
+    p->options = options_json(rt->opt);
     return p;
 }
 
@@ -310,7 +325,8 @@ void publish_free(struct publish *p)
     }
     timer_stop(&p->rt->timers, &p->timer);
     kube_cancel(&p->client, p->open);
-    free(p->content);
+    json_decref(p->options);
+    json_decref(p->content);
     free(p->sent);
     free(p);
 }

@@ -2,15 +2,18 @@
  * publish.h - what the agent knows and the API server does not: ConfigMap karp-offerings.
  *
  * facts.json holds {schema, generation, version, writtenAt, options, catalogHash, attention,
- * unavailableOfferings, capacityReservations (by id how many instances are left)}, at most
+ * unavailableOfferings, capacityReservations (by id how many instances are left),
+ * observedCapacities (kube/observation.h)}, at most
  * PUBLISH_MAX bytes (stock-outs beyond that are left out and counted in `omitted`). It lies in the
  * agent's own namespace, is rewritten soon after a stock-out, an attention or an option changed,
  * and once a minute otherwise. `generation` counts changes of the content, not writes; it goes on
- * where the object stood, and the stock-outs of a process before us go on to hold: before its first
+ * where the object stood, and what a process before us knew of stock-outs and capacities goes on to
+ * hold: before its first
  * write a process reads the object.
  *
- * Written by whoever may act, and by an observing agent too (its only write); never while standing
- * by. A failure is logged once until it heals: nothing waits for this object.
+ * Written by whoever may act, and by an observing agent too (which else writes observe/observer.h's
+ * record only); never while standing by. A failure is logged once until it heals: nothing waits for
+ * this object.
  */
 #ifndef KARP_AGENT_PUBLISH_H
 #define KARP_AGENT_PUBLISH_H

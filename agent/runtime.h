@@ -16,15 +16,20 @@
 struct aws_client;
 struct cloud;
 struct commands;
+struct consent;
 struct creator;
 struct decoder;
+struct churnguard;
 struct driftguard;
 struct events;
 struct gate;
+struct gc;
 struct history;
 struct ineffective;
 struct intents;
+struct observed;
 struct launcher;
+struct observer;
 struct marker;
 struct metrics;
 struct reghealth;
@@ -52,14 +57,19 @@ struct runtime {
     struct store *store;
     struct intents *intents;         /* which pods are planned where */
     struct ineffective *ineffective; /* launches that help nobody */
+    struct observed *observed;       /* what nodes have that were not as computed */
+    struct churnguard *churnguard;   /* pods that are moved to and fro */
     struct driftguard *driftguard;   /* drift that waits */
     struct reghealth *reghealth;     /* do a pool's nodes join? */
     struct events *events;
     struct cloud *cloud;
     struct launcher *launcher; /* for launcher_settled */
+    struct gc *gc;             /* for gc_halted */
     struct creator *creator;   /* creates every NodeClaim */
     struct commands *commands; /* removes nodes by our own decision */
+    struct consent *consent;   /* disruptions that wait for a person */
     struct history *history;   /* why nodes left */
+    struct observer *observer; /* mode observe: what would have been done; else NULL */
     char identity[128];        /* karp-agent-<pod>-<rand> */
     const char *cluster_uid;   /* UID of namespace kube-system, NULL until known */
     bool ended;

@@ -4,6 +4,8 @@
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
 #include "common/core/labels.h"
+#include "requests.h"
+#include "screen.h"
 
 void attention_add(struct attention_ctx *x, enum attention_topic topic, const char *code,
                    const char *kind, const char *name, const char *message, const char *fix)
@@ -66,29 +68,24 @@ static void published(struct attention_ctx *x)
 static void about_requests(struct attention_ctx *x)
 {
     const struct world *w = x->in->world;
-    size_t n = 0;
-    int64_t first = 0;
-    char in[TIMEFMT_TEXT];
-    for (size_t i = 0; i < world_n(w, KIND_DISRUPTION_REQUEST); i++) {
-        const struct world_request *r = world_at(w, KIND_DISRUPTION_REQUEST, i);
-        if (!r->pending || (r->expires_ns && r->expires_ns <= w->now_ns)) {
-            continue;
-        }
-        n++;
-        if (r->expires_ns && (!first || r->expires_ns < first)) {
-            first = r->expires_ns;
+    struct requests_count waiting = requests_waiting(w);
+    if (waiting.n > 0) {
+        const char *until = waiting.first_ns
+                                ? arena_printf(x->a, ", the first expires in %s",
+                                               screen_age(x->a, waiting.first_ns - requests_now(w)))
+                                : "";
+        attention_add(x, TOPIC_REQUEST, "ApprovalPending", "approval", "",
+                      arena_printf(x->a, "%zu request%s for a decision%s", waiting.n,
+                                   waiting.n == 1 ? " waits" : "s wait", until),
+                      "kubectl karp approve");
+    }
+    for (size_t i = 0; i < world_n(w, KIND_DISRUPTION_GRANT); i++) {
+        const struct dgrant *g = world_at(w, KIND_DISRUPTION_GRANT, i);
+        if (g->problem) {
+            attention_add(x, TOPIC_REQUEST, "InvalidGrant", "grant", g->m.name,
+                          arena_printf(x->a, "covers nothing: %s", g->problem), NULL);
         }
     }
-    if (n == 0) {
-        return;
-    }
-    const char *until =
-        first ? arena_printf(x->a, ", the first expires in %s", timefmt_age(first - w->now_ns, in))
-              : "";
-    attention_add(x, TOPIC_REQUEST, "ApprovalPending", "approval", "",
-                  arena_printf(x->a, "%zu request%s for a decision%s", n,
-                               n == 1 ? " waits" : "s wait", until),
-                  "kubectl get disruptionrequests");
 }
 
 /* Those that do not do what they say; the others stand at the head of the report. */

@@ -146,9 +146,11 @@ static void about_launch(struct attention_ctx *x, const struct nodeclaim *nc)
     int64_t since = launched ? launched->transition_ns : 0;
     if (is_launched && (!registered || registered->status != STATUS_TRUE) && since &&
         x->in->world->now_ns - since > x->in->registration_timeout_ns) {
-        attention_add(x, TOPIC_CLAIM, "NotRegistered", "nodeclaim", nc->m.name,
-                      arena_printf(x->a, "launched %s ago, but its node never came", ago(x, since)),
-                      fix);
+        const char *text =
+            nodeclaim_had_node(nc)
+                ? arena_printf(x->a, "its node %s is gone, its instance not yet", nc->node_name)
+                : arena_printf(x->a, "launched %s ago, but its node never came", ago(x, since));
+        attention_add(x, TOPIC_CLAIM, "NotRegistered", "nodeclaim", nc->m.name, text, fix);
     }
 }
 

@@ -46,7 +46,11 @@ extern const struct cmd_info cmd_pause_info;
 extern const struct cmd_info cmd_resume_info;
 extern const struct cmd_info cmd_hold_info;
 extern const struct cmd_info cmd_unhold_info;
+extern const struct cmd_info cmd_approve_info;
+extern const struct cmd_info cmd_deny_info;
+extern const struct cmd_info cmd_grant_info;
 extern const struct cmd_info cmd_snapshot_info;
+extern const struct cmd_info cmd_completion_info;
 extern const struct cmd_info cmd_version_info;
 
 /* "warning: …" on err. */

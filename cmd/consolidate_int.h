@@ -22,6 +22,8 @@ void consolidate_wrap(const struct consolidate_screen *x, unsigned indent, const
                       struct buf *out);
 void consolidate_put_moves(const struct consolidate_screen *x, struct buf *out);
 void consolidate_put_budgets(const struct consolidate_screen *x, struct buf *out);
+/* Which actions go by a grant, which wait for a person, and which somebody has refused. */
+void consolidate_put_consent(const struct consolidate_screen *x, struct buf *out);
 /* Nodes that are not in the plan, by cause. */
 void consolidate_put_staying(const struct consolidate_screen *x, struct buf *out);
 /* Fewer nodes at the same price. */

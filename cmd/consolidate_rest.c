@@ -149,6 +149,67 @@ void consolidate_put_budgets(const struct consolidate_screen *x, struct buf *out
     put_starts(x, out);
 }
 
+/* ---- consent --------------------------------------------------------------------------------- */
+
+static bool is_held_by(UNUSED const struct consolidate_screen *x, const struct consolidate_step *s,
+                       const void *arg)
+{
+    const enum reason_code *code = arg;
+    for (uint32_t i = 0; i < s->n_held_by; i++) {
+        if (s->held_by[i].code == *code) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_granted(const struct consolidate_screen *x, const struct consolidate_step *s,
+                       const void *arg)
+{
+    return disrupt_grant(x->v->d, s->out[0].node) == arg;
+}
+
+static void put_granted(const struct consolidate_screen *x, struct buf *out)
+{
+    for (uint32_t i = 0; i < x->p->n_steps; i++) {
+        const struct dgrant *g = disrupt_grant(x->v->d, x->p->steps[i].out[0].node);
+        bool first = g != NULL;
+        for (uint32_t k = 0; k < i && first; k++) {
+            first = disrupt_grant(x->v->d, x->p->steps[k].out[0].node) != g;
+        }
+        if (first) {
+            uint32_t n;
+            const char *numbers = action_numbers(x, is_granted, g, &n);
+            put_numbers(x, numbers, n,
+                        arena_printf(x->a, "need%s no decision: grant %s by %s covers %s",
+                                     n == 1 ? "s" : "", g->m.name, g->granted_by,
+                                     n == 1 ? "it" : "them"),
+                        out);
+        }
+    }
+}
+
+void consolidate_put_consent(const struct consolidate_screen *x, struct buf *out)
+{
+    static const struct {
+        enum reason_code code;
+        const char *one, *many;
+    } rows[] = {
+        {REASON_ApprovalPending, "waits for a person:  kubectl karp approve",
+         "wait for a person:  kubectl karp approve"},
+        {REASON_Denied, "is carried out by nobody: it was denied",
+         "are carried out by nobody: they were denied"},
+    };
+    put_granted(x, out);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        uint32_t n;
+        const char *numbers = action_numbers(x, is_held_by, &rows[i].code, &n);
+        if (n > 0) {
+            put_numbers(x, numbers, n, n == 1 ? rows[i].one : rows[i].many, out);
+        }
+    }
+}
+
 /* ---- the rest -------------------------------------------------------------------------------- */
 
 struct cause {

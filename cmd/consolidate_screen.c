@@ -220,6 +220,7 @@ static void put_who(const struct consolidate_screen *x, struct buf *out)
         buf_puts(out,
                  "Who acts: karp-agent, as far as nothing holds a step back. To stop it:  kubectl "
                  "karp pause\n");
+        consolidate_put_consent(x, out);
         return;
     case CHARGE_NONE:
         buf_puts(out, "Who acts: nobody, no controller is in charge.\n");

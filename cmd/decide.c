@@ -142,21 +142,40 @@ static struct catalog_zones zones_of(const struct decider *d, const struct nodec
 
 /* ---- markets --------------------------------------------------------------------------------- */
 
+/* Of which types and with which numbers a catalog is built. */
+struct catalog_asks {
+    const struct decider *d;
+    const struct nodeclass *cls;
+};
+
 static bool wanted(void *ctx, const char *name)
 {
-    return types_wanted(ctx, name);
+    const struct catalog_asks *k = ctx;
+    return types_wanted(&k->d->c->o->types, name);
+}
+
+/* What the agent saw of the class's nodes. */
+static bool observed(void *ctx, const char *type, struct ec2_observed *ret)
+{
+    const struct catalog_asks *k = ctx;
+    return k->cls && facts_observed(&k->d->facts, k->cls, type, ret);
 }
 
 /* Has the class an image for the type? One without images in its status has them all. */
-static bool has_image(const struct decider *d, const struct nodeclass *cls,
-                      const struct reqset *labels)
+static bool has_image(const struct decider *d, const struct decide_market *m, uint32_t type)
 {
-    for (uint32_t i = 0; cls && i < cls->n_amis; i++) {
-        if (reqset_compatible(d->w->syms, labels, &cls->amis[i].reqs, true, NULL, NULL)) {
-            return true;
-        }
+    const struct nodeclass *cls = m->cls;
+    if (!cls || cls->n_amis == 0) {
+        return true;
     }
-    return !cls || cls->n_amis == 0;
+    bool found = false;
+    struct arena_mark mark = arena_mark(d->a);
+    struct reqset labels = catalog_labels(m->catalog, d->a, type);
+    for (uint32_t i = 0; i < cls->n_amis && !found; i++) {
+        found = reqset_compatible(d->w->syms, &labels, &cls->amis[i].reqs, true, NULL, NULL);
+    }
+    arena_rewind(d->a, mark);
+    return found;
 }
 
 static const struct ec2_fact *fact_of(const struct decider *d, const char *name)
@@ -226,7 +245,7 @@ static void offer_all(const struct decider *d, struct decide_market *m, const st
         if (!f || !ec2_compatible(f, ec)) {
             continue;
         }
-        if (has_image(d, m->cls, catalog_labels(m->catalog, i))) {
+        if (has_image(d, m, i)) {
             offer(d, m, i, f);
         } else {
             offerings_set_no_image(m->offerings, i);
@@ -295,6 +314,7 @@ static int make_market(const struct decider *d, const struct nodeclass *cls,
     AUTO_JSON json_t *spec = cls ? jsonx_parse(cls->spec, strlen(cls->spec), "spec", NULL) : NULL;
     ec2class_read(d->w->syms, d->a, spec, cls ? kvs_get(&cls->m.annotations, ANN_CAPACITY) : NULL,
                   &ec);
+    struct catalog_asks asks = {d, cls};
     struct ec2_catalog_in in = {.syms = d->w->syms,
                                 .region = prices_region(d->prices),
                                 .cls = &ec,
@@ -302,7 +322,8 @@ static int make_market(const struct decider *d, const struct nodeclass *cls,
                                 .facts = d->types ? d->types->facts : NULL,
                                 .n_facts = d->types ? d->types->n_facts : 0,
                                 .type_wanted = wanted,
-                                .ctx = (void *)(uintptr_t)&d->c->o->types};
+                                .observed = observed,
+                                .ctx = &asks};
     ret->catalog = ec2_catalog(d->a, &in, d->err);
     if (!ret->catalog) {
         return -1;

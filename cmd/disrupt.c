@@ -10,11 +10,13 @@
 #include "holds.h"
 #include "labelsel.h"
 #include "report.h"
+#include "requests.h"
 #include "screen.h"
 
 #define STEP_UNITS UINT64_C(50000000)
 
-const uint64_t disrupt_kinds = GATHER(KIND_POD_DISRUPTION_BUDGET) | GATHER(KIND_DISRUPTION_REQUEST);
+const uint64_t disrupt_kinds = GATHER(KIND_POD_DISRUPTION_BUDGET) |
+                               GATHER(KIND_DISRUPTION_REQUEST) | GATHER(KIND_DISRUPTION_GRANT);
 
 /* ---- Holds ----------------------------------------------------------------------------------- */
 
@@ -30,19 +32,9 @@ static const char *held(void *ctx, const struct snapshot_node *n)
 
 /* ---- approval -------------------------------------------------------------------------------- */
 
-static bool asks_about(const struct world_request *r, const struct snapshot_node *n)
+static bool asks_about(const struct dreq *r, const struct snapshot_node *n)
 {
-    for (size_t i = 0; n->claim && i < r->n_claims; i++) {
-        if (str_eq(r->claims[i].name, n->claim->m.name)) {
-            return *r->claims[i].uid == '\0' || str_eq(r->claims[i].uid, n->claim->m.uid);
-        }
-    }
-    return false;
-}
-
-static bool in_force(const struct disrupt *d, const struct world_request *r)
-{
-    return r->expires_ns == 0 || r->expires_ns > d->s->w.now_ns;
+    return n->claim && dreq_has_candidate(r, n->claim->m.uid);
 }
 
 static const char *denied(void *ctx, const struct snapshot_node *n)
@@ -50,37 +42,52 @@ static const char *denied(void *ctx, const struct snapshot_node *n)
     struct disrupt *d = ctx;
     const struct world *w = &d->s->w;
     for (size_t i = 0; i < world_n(w, KIND_DISRUPTION_REQUEST); i++) {
-        const struct world_request *r = world_at(w, KIND_DISRUPTION_REQUEST, i);
-        if (str_eq(r->decision, "Denied") && in_force(d, r) && asks_about(r, n)) {
-            return arena_printf(&d->s->a, "request %s was denied", r->name);
+        const struct dreq *r = world_at(w, KIND_DISRUPTION_REQUEST, i);
+        if (r->decision == DREQ_NO && r->expires_ns > requests_now(w) && asks_about(r, n)) {
+            return arena_printf(&d->s->a, "request %s was denied by %s", r->m.name, r->decided_by);
         }
     }
     return NULL;
+}
+
+/* What asks for a decision about the node here. Whether it would leave because it drifted is not
+ * known. */
+static unsigned asked(const struct disrupt *d, const struct snapshot_node *n)
+{
+    bool empty = !n->usage || n->usage->pods == 0;
+    return approval_of(n->pool ? n->pool->np : NULL, d->approval) &
+           (unsigned)(empty ? DISRUPT_EMPTY : DISRUPT_UNDERUTILIZED | DISRUPT_DRIFTED);
 }
 
 static const char *approval_pending(void *ctx, const struct snapshot_node *n)
 {
     struct disrupt *d = ctx;
     const struct world *w = &d->s->w;
-    bool empty = !n->usage || n->usage->pods == 0;
-    unsigned asks = approval_of(n->pool ? n->pool->np : NULL, d->approval);
+    int64_t now_ns = requests_now(w);
     for (size_t i = 0; i < world_n(w, KIND_DISRUPTION_REQUEST); i++) {
-        const struct world_request *r = world_at(w, KIND_DISRUPTION_REQUEST, i);
-        if (!in_force(d, r) || !asks_about(r, n)) {
-            continue;
+        const struct dreq *r = world_at(w, KIND_DISRUPTION_REQUEST, i);
+        if (asks_about(r, n) && request_goes(r, now_ns)) {
+            return r->not_before_ns > now_ns
+                       ? arena_printf(&d->s->a, "request %s is approved, not before %s UTC",
+                                      r->m.name, screen_clock(&d->s->a, r->not_before_ns, now_ns))
+                       : NULL;
         }
-        if (str_eq(r->decision, "Approved")) {
-            return NULL;
-        }
-        if (r->pending) {
-            return arena_printf(&d->s->a, "request %s waits for a decision%s%s", r->name,
-                                r->expires_ns ? ", expires in " : "",
-                                r->expires_ns ? screen_age(&d->s->a, r->expires_ns - w->now_ns)
-                                              : "");
+        if (asks_about(r, n) && request_waits(r, now_ns)) {
+            return arena_printf(&d->s->a, "request %s waits for a decision, expires in %s",
+                                r->m.name, screen_age(&d->s->a, r->expires_ns - now_ns));
         }
     }
-    bool needed = asks & (empty ? DISRUPT_EMPTY : DISRUPT_UNDERUTILIZED | DISRUPT_DRIFTED);
-    return needed ? "needs a decision, and nobody can take one with this version" : NULL;
+    return asked(d, n) && !disrupt_grant(d, n)
+               ? "needs a decision, and no request for it is filed yet"
+               : NULL;
+}
+
+const struct dgrant *disrupt_grant(const struct disrupt *d, const struct snapshot_node *n)
+{
+    unsigned reasons = asked(d, n);
+    return reasons && n->pool && holds_obeyed(&d->facts)
+               ? grants_cover(&d->s->w, n->pool->np->m.name, reasons)
+               : NULL;
 }
 
 /* ---- trouble --------------------------------------------------------------------------------- */
@@ -107,7 +114,7 @@ static bool launches_failing(UNUSED void *ctx, const struct snapshot_pool *p)
 
 static int64_t churn_until(UNUSED void *ctx, const struct snapshot_node *n)
 {
-    return pool_has(n->pool, "ChurnGuard") ? NS_NEVER : 0;
+    return n->pool ? candidate_churn_until(n->pool->np) : 0;
 }
 
 static bool drift_suspect(UNUSED void *ctx, const struct snapshot_pool *p)

@@ -4,9 +4,9 @@
  * Beside objects the plan takes what only this side knows:
  *  - Holds, on the cluster, a NodePool, a NodeClaim or a Node, that have not run out;
  *  - DisruptionRequests: one without a decision, or none where approval is asked for
- *    (karp.dev/disruption-approval, --approval; Empty waits only where it is named), is
- *    ApprovalPending; a denied one is Denied. Where Karpenter is in charge nothing of it counts,
- *    nor do Holds;
+ *    (karp.dev/disruption-approval, --approval; Empty waits only where it is named) and no
+ *    DisruptionGrant that is open names pool and reasons, is ApprovalPending; a denied one is
+ *    Denied. Where Karpenter is in charge nothing of it counts, nor do Holds;
  *  - trouble that the agent has published or set as a condition: LaunchIneffective and
  *    RegistrationFailing (LaunchesFailing), ChurnGuard, DriftSuspect and DriftHalted
  *    (DriftSuspect), PriceSuspect, ClockSkew;
@@ -19,6 +19,7 @@
 #define KARP_CMD_DISRUPT_H
 
 #include "common/core/consolidate.h"
+#include "common/core/dgrant.h"
 #include "facts.h"
 #include "session.h"
 
@@ -48,6 +49,8 @@ const struct node_verdict *disrupt_verdict(const struct disrupt *d, const struct
 /* The step that takes it, or NULL. */
 const struct consolidate_step *disrupt_step_of(const struct disrupt *d,
                                                const struct snapshot_node *n);
+/* The grant that stands for a decision about the node, which is asked for; or NULL. */
+const struct dgrant *disrupt_grant(const struct disrupt *d, const struct snapshot_node *n);
 /* Savings of the whole plan, and of the steps of it that something holds. */
 int64_t disrupt_held_back(const struct disrupt *d);
 

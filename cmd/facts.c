@@ -108,6 +108,31 @@ static void read_attention(const struct world *w, struct arena *a, struct facts 
     ret->attention = v;
 }
 
+static void read_observations(const struct world *w, struct arena *a, struct facts *ret)
+{
+    const json_t *list = jsonx_arr(w->facts, OBSERVATION_KEY);
+    size_t max = list_size(list);
+    struct observation *v = ARENA_NEW_N(a, struct observation, max);
+    for (size_t i = 0; i < max; i++) {
+        ret->n_observations += observation_read(json_array_get(list, i), &v[ret->n_observations]);
+    }
+    ret->observations = v;
+}
+
+bool facts_observed(const struct facts *f, const struct nodeclass *cls, const char *type,
+                    struct ec2_observed *ret)
+{
+    const char *hash = kvs_get(&cls->m.annotations, ANN_CLASS_HASH);
+    for (size_t i = 0; i < f->n_observations; i++) {
+        const struct observation *o = &f->observations[i];
+        if (str_eq(o->type, type) && str_eq(o->cls, cls->m.name) && str_eq(o->hash, hash)) {
+            *ret = o->seen;
+            return true;
+        }
+    }
+    return false;
+}
+
 uint32_t facts_reservation_left(const struct world *w, const char *id)
 {
     const json_t *v = json_object_get(jsonx_obj(w->facts, "capacityReservations"), id);
@@ -122,6 +147,7 @@ void facts_read(const struct world *w, struct arena *a, struct facts *ret)
     read_version(w, ret);
     read_stockouts(w, a, ret);
     read_attention(w, a, ret);
+    read_observations(w, a, ret);
     if (!w->facts || ret->charge == CHARGE_KARPENTER) {
         return; /* what is published is about another controller */
     }

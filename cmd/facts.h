@@ -9,11 +9,13 @@
  *   version, writtenAt (RFC 3339), options.mode,
  *   attention: [{code, object, message}],
  *   unavailableOfferings: [{capacityType, instanceType, zone, until, code}],
- *   capacityReservations: {ID: instances that are left}
+ *   capacityReservations: {ID: instances that are left},
+ *   observedCapacities: see kube/observation.h
  */
 #ifndef KARP_CMD_FACTS_H
 #define KARP_CMD_FACTS_H
 
+#include "common/kube/observation.h"
 #include "world.h"
 
 #define FACTS_LIST_MAX 10000u
@@ -38,10 +40,15 @@ struct facts {
     size_t n_stockouts;
     const struct facts_attention *attention; /* as published */
     size_t n_attention;
+    const struct observation *observations;
+    size_t n_observations;
 };
 
 /* Instances left in a capacity reservation; UINT32_MAX where nobody has told. */
 uint32_t facts_reservation_left(const struct world *w, const char *id);
+/* What the agent saw of nodes of that class and type; false: nothing, or not with this spec. */
+bool facts_observed(const struct facts *f, const struct nodeclass *cls, const char *type,
+                    struct ec2_observed *ret);
 /* Borrows from the world and a. */
 void facts_read(const struct world *w, struct arena *a, struct facts *ret);
 const char *charge_name(enum charge c); /* "karp", "karpenter", "none", NULL */

@@ -20,7 +20,8 @@
 #include "world.h"
 
 #define GATHER(kind) (UINT64_C(1) << (kind))
-#define GATHER_HISTORY GATHER(KIND_COUNT) /* ConfigMap karp-history */
+#define GATHER_HISTORY GATHER(KIND_COUNT)      /* ConfigMap karp-history */
+#define GATHER_OBSERVED GATHER(KIND_COUNT + 1) /* ConfigMap karp-observed */
 
 /* kinds: GATHER bits. On failure the world holds what was read so far; the caller has it released
  * in any case. */

@@ -123,6 +123,11 @@ static void on_history(void *arg, const struct kube_resp *resp)
     on_published(arg, resp, "reading ConfigMap " WORLD_HISTORY, "history");
 }
 
+static void on_observed(void *arg, const struct kube_resp *resp)
+{
+    on_published(arg, resp, "reading ConfigMap " WORLD_OBSERVED, "record");
+}
+
 static void on_version(void *arg, const struct kube_resp *resp)
 {
     struct live *l = arg;
@@ -150,7 +155,8 @@ static bool discovered(const json_t *resources, enum kube_kind k)
  * would say that something is hidden. */
 static void on_karp(void *arg, const struct kube_resp *resp)
 {
-    static const enum kube_kind ours[] = {KIND_DISRUPTION_REQUEST, KIND_HOLD};
+    static const enum kube_kind ours[] = {KIND_DISRUPTION_REQUEST, KIND_DISRUPTION_GRANT,
+                                          KIND_HOLD};
     struct live *l = arg;
     for (size_t i = 0; resp->err.kind == ERR_NONE && i < ARRAY_LEN(ours); i++) {
         if (discovered(resp->body, ours[i])) {
@@ -185,7 +191,12 @@ static void start(struct live *l, uint64_t kinds)
         l->open++;
         (void)kube_get(c, KIND_CONFIG_MAP, l->w->agent_ns, WORLD_HISTORY, on_history, l);
     }
-    uint64_t skip = GATHER(KIND_CONFIG_MAP) | GATHER(KIND_DISRUPTION_REQUEST) | GATHER(KIND_HOLD);
+    if (kinds & GATHER_OBSERVED) {
+        l->open++;
+        (void)kube_get(c, KIND_CONFIG_MAP, l->w->agent_ns, WORLD_OBSERVED, on_observed, l);
+    }
+    uint64_t skip = GATHER(KIND_CONFIG_MAP) | GATHER(KIND_DISRUPTION_REQUEST) |
+                    GATHER(KIND_DISRUPTION_GRANT) | GATHER(KIND_HOLD);
     for (int k = 0; k < KIND_COUNT; k++) {
         if ((kinds & ~skip) & GATHER(k)) {
             list(l, (enum kube_kind)k);

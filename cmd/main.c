@@ -6,6 +6,7 @@
  */
 #include "cmd.h"
 #include "common/base/str.h"
+#include "complete.h"
 #include "opts_table.h"
 
 #include <signal.h>
@@ -16,10 +17,11 @@
 #define TYPO_DISTANCE 2
 
 static const struct cmd_info *const commands[] = {
-    &cmd_status_info,   &cmd_explain_info, &cmd_consolidate_info, &cmd_simulate_info,
-    &cmd_history_info,  &cmd_replace_info, &cmd_cordon_info,      &cmd_uncordon_info,
-    &cmd_pause_info,    &cmd_resume_info,  &cmd_hold_info,        &cmd_unhold_info,
-    &cmd_snapshot_info, &cmd_version_info};
+    &cmd_status_info,     &cmd_explain_info, &cmd_consolidate_info, &cmd_simulate_info,
+    &cmd_history_info,    &cmd_replace_info, &cmd_cordon_info,      &cmd_uncordon_info,
+    &cmd_pause_info,      &cmd_resume_info,  &cmd_hold_info,        &cmd_unhold_info,
+    &cmd_approve_info,    &cmd_deny_info,    &cmd_grant_info,       &cmd_snapshot_info,
+    &cmd_completion_info, &cmd_version_info};
 
 /* kubectl-karp on PATH is typed "kubectl karp". */
 static const char *program(const char *argv0)
@@ -171,11 +173,22 @@ static int help_words(struct cmd *c, int argc, const char *const *argv)
     return info ? help_one(c, info) : help_all(c);
 }
 
+static int complete(struct cmd *c, int n, const char *const *words)
+{
+    AUTO_BUF struct buf out;
+    buf_init(&out, HELP_MAX);
+    complete_words(commands, ARRAY_LEN(commands), n, words, &out);
+    return print_help(c, &out);
+}
+
 /* Options may stand before the command's name too, those that every command has. */
 static int dispatch(struct cmd *c, struct cmd_opts *o, int argc, const char *const *argv)
 {
     const struct opt_group common[] = {opts_connection, opts_output, opts_general};
     struct err err = ERR_INIT;
+    if (argc > 0 && str_eq(argv[0], "__complete")) {
+        return complete(c, argc - 1, argv + 1);
+    }
     int at = opts_parse(o, common, ARRAY_LEN(common), argc, argv, true, &err);
     if (at < 0) {
         return usage_error(c, NULL, &err);

@@ -1,7 +1,7 @@
 /* money.c - see money.h. */
 #include "money.h"
 
-#include "common/aws/price.h"
+#include "common/base/price.h"
 
 #include <math.h>
 

@@ -4,6 +4,7 @@
 #include "common/base/str.h"
 #include "common/core/labels.h"
 #include "fleet.h"
+#include "requests.h"
 #include "screen.h"
 
 /* ---- finding --------------------------------------------------------------------------------- */
@@ -213,6 +214,20 @@ static const char *cheaper(const struct nodeview *v)
                        : new_node(v);
 }
 
+/* Whose consent it has, where that is asked for. */
+static const char *consent(const struct nodeview *v)
+{
+    const struct world *w = &v->s->w;
+    const struct dgrant *g = disrupt_grant(v->d, v->n);
+    for (size_t i = 0; i < world_n(w, KIND_DISRUPTION_REQUEST) && v->n->claim; i++) {
+        const struct dreq *r = world_at(w, KIND_DISRUPTION_REQUEST, i);
+        if (dreq_has_candidate(r, v->n->claim->m.uid) && request_goes(r, requests_now(w))) {
+            return arena_printf(&v->s->a, "request %s is approved", r->m.name);
+        }
+    }
+    return g ? arena_printf(&v->s->a, "grant %s by %s covers it", g->m.name, g->granted_by) : "";
+}
+
 const char *nodeview_gate_text(const struct nodeview *v, enum candidate_gate_id id)
 {
     const struct candidate_gate *g = &v->gates[id];
@@ -222,7 +237,9 @@ const char *nodeview_gate_text(const struct nodeview *v, enum candidate_gate_id 
     if (!g->pass) {
         return disrupt_reason(v->d, &g->reason);
     }
-    return id == GATE_NotCheaper ? cheaper(v) : margin(v, &g->reason);
+    return id == GATE_NotCheaper        ? cheaper(v)
+           : id == GATE_ApprovalPending ? consent(v)
+                                        : margin(v, &g->reason);
 }
 
 /* ---- what controllers say -------------------------------------------------------------------- */

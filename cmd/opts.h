@@ -72,7 +72,8 @@ struct cmd_opts {
     bool watch;        /* status */
     const char *color; /* auto, always, never */
     bool ascii;
-    bool client_only; /* version */
+    bool client_only;        /* version */
+    const char *install_dir; /* completion */
     /* what to change before looking, what to look at */
     struct opt_texts files, scales, sets;
     bool all_namespaces, pending, redact;
@@ -82,11 +83,19 @@ struct cmd_opts {
     const char *selector, *reason;
     int64_t max_actions; /* 0 = all */
     bool exit_code, ignore_budgets, show_moves;
-    int64_t since_ns;  /* history; 0 = all */
+    int64_t since_ns; /* history; 0 = all */
+    bool observed;
     bool yes;          /* of those that write: do not ask */
     const char *until; /* of Holds; NULL = not said */
     int64_t for_ns;    /* likewise; 0 = not said */
-    bool all;          /* pause: launches too */
+    bool all;          /* pause: launches too; approve, deny: every request that waits */
+    /* decisions and grants; NULL and 0 = not said */
+    const char *note, *on_behalf_of, *not_before;
+    bool show, wait, delete;
+    int64_t max_nodes; /* of --all */
+    struct opt_texts grant_pools, grant_reasons;
+    const char *schedule, *time_zone;
+    int64_t duration_ns, max_nodes_per_hour;
     /* offline input and facts */
     struct opt_texts snapshots;
     const char *catalog, *prices, *region, *at;

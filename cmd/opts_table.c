@@ -59,6 +59,12 @@ static const struct opt watching[] = {
 };
 GROUP(opts_watch, "Watching", watching);
 
+static const struct opt status[] = {
+    {"observed", 0, OPT_FLAG, AT(observed), NULL, NULL,
+     "What an agent in mode observe would have done, beside what was done"},
+};
+GROUP(opts_status, "Status", status);
+
 static const struct opt input[] = {
     {"snapshot", 0, OPT_TEXTS, AT(snapshots), "PATH", NULL,
      "Read objects from a file or folder instead of a cluster, may be repeated"},
@@ -161,6 +167,42 @@ static const struct opt hold[] = {
 };
 GROUP(opts_hold, "Hold", hold);
 
+static const struct opt decide[] = {
+    {"all", 0, OPT_FLAG, AT(all), NULL, NULL, "Every request that waits"},
+    {"max-nodes", 0, OPT_COUNT, AT(max_nodes), "N", NULL,
+     "With --all: only as many requests as take no more nodes than this"},
+    {"show", 0, OPT_FLAG, AT(show), NULL, NULL, "Only look"},
+    {"wait", 0, OPT_FLAG, AT(wait), NULL, NULL, "Follow it until it is over"},
+    {"note", 0, OPT_TEXT, AT(note), "TEXT", NULL, "Why, for others"},
+    {"on-behalf-of", 0, OPT_TEXT, AT(on_behalf_of), "NAME", NULL,
+     "For bots: whose decision it is; shown as a claim"},
+};
+GROUP(opts_decide, "Decision", decide);
+
+static const struct opt later[] = {
+    {"not-before", 0, OPT_TEXT, AT(not_before), "TIME", NULL,
+     "Counts from then on: RFC 3339, or HH:MM for the next such time in UTC"},
+};
+GROUP(opts_later, "Time", later);
+
+static const struct opt grant[] = {
+    {"pool", 0, OPT_TEXTS, AT(grant_pools), "NAME,...", NULL,
+     "NodePools that it is about, \"*\" for every one; may be repeated"},
+    {"reason", 0, OPT_TEXTS, AT(grant_reasons), "WHY,...", NULL,
+     "Underutilized, Drifted, Empty; may be repeated"},
+    {"schedule", 0, OPT_TEXT, AT(schedule), "CRON", NULL, "Counts only in windows that begin so"},
+    {"duration", 0, OPT_DURATION, AT(duration_ns), "TIME", NULL, "How long such a window is: 8h"},
+    {"time-zone", 0, OPT_TEXT, AT(time_zone), "ZONE", NULL, "Of the schedule (UTC)"},
+    {"max-nodes-per-hour", 0, OPT_COUNT, AT(max_nodes_per_hour), "N", NULL,
+     "No more nodes leave by it within an hour"},
+    {"for", 0, OPT_DURATION, AT(for_ns), "TIME", NULL, "Ends by itself after: 8h, 30d"},
+    {"expires", 0, OPT_TEXT, AT(until), "TIME", NULL,
+     "Ends by itself at: RFC 3339, or HH:MM for the next such time in UTC"},
+    {"note", 0, OPT_TEXT, AT(note), "TEXT", NULL, "Why, for others"},
+    {"delete", 0, OPT_FLAG, AT(delete), NULL, NULL, "Take it back"},
+};
+GROUP(opts_grant, "Grant", grant);
+
 static const struct opt history[] = {
     {"since", 0, OPT_DURATION, AT(since_ns), "TIME", NULL,
      "Only what left within this time: 30m, 24h, 3d"},
@@ -177,3 +219,9 @@ static const struct opt version[] = {
     {"client", 0, OPT_FLAG, AT(client_only), NULL, NULL, "Only this program's version"},
 };
 GROUP(opts_version, "Version", version);
+
+static const struct opt completion[] = {
+    {"install-dir", 0, OPT_TEXT, AT(install_dir), "DIR", NULL,
+     "A folder of PATH: write it there as kubectl_complete-karp"},
+};
+GROUP(opts_completion, "Completion", completion);

@@ -8,6 +8,7 @@
 #include "common/base/yamlx.h"
 #include "common/core/labels.h"
 #include "common/core/resources.h"
+#include "common/kube/observation.h"
 #include "world.h"
 
 #define TOKEN_MAX 32u
@@ -510,6 +511,21 @@ static json_t *by_id(struct redact *r, const json_t *v)
     return ret;
 }
 
+/* What can be read of them. */
+static json_t *observations(struct redact *r, const json_t *list)
+{
+    json_t *ret = json_array(), *row;
+    struct observation o;
+    size_t i;
+    json_array_foreach (list, i, row) {
+        if (observation_read(row, &o)) {
+            o.cls = token(r, o.cls);
+            json_array_append_new(ret, observation_json(&o));
+        }
+    }
+    return ret;
+}
+
 /* Its keys are labels of nodes. */
 static json_t *scheduler_config(struct redact *r, const char *s)
 {
@@ -539,6 +555,10 @@ static json_t *facts(struct redact *r, const json_t *o)
     if (config) {
         set(ret, "options", json_copy(options));
         set(json_object_get(ret, "options"), "schedulerConfig", scheduler_config(r, config));
+    }
+    const json_t *seen = jsonx_arr(v, OBSERVATION_KEY);
+    if (seen) {
+        set(ret, OBSERVATION_KEY, observations(r, seen));
     }
     const json_t *left = jsonx_obj(v, "capacityReservations");
     if (left) {

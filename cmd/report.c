@@ -531,7 +531,7 @@ static bool mixed_arch(const struct session *s, const struct sched_claim *c)
 {
     bool amd = false, arm = false;
     for (uint32_t i = 0; i < c->n_types; i++) {
-        const struct req *arch = reqset_get(catalog_labels(c->pool->catalog, c->types[i]), L_ARCH);
+        const struct req *arch = catalog_label(c->pool->catalog, c->types[i], L_ARCH);
         amd = amd || (arch && req_has(s->w.syms, arch, V_AMD64));
         arm = arm || (arch && req_has(s->w.syms, arch, V_ARM64));
     }

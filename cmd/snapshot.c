@@ -20,7 +20,7 @@ static const uint64_t snapshot_kinds =
     GATHER(KIND_REPLICA_SET) | GATHER(KIND_STATEFUL_SET) | GATHER(KIND_LIMIT_RANGE) |
     GATHER(KIND_RUNTIME_CLASS) | GATHER(KIND_PRIORITY_CLASS) | GATHER(KIND_RESOURCE_QUOTA) |
     GATHER(KIND_JOB) | GATHER(KIND_POD_DISRUPTION_BUDGET) | GATHER(KIND_DISRUPTION_REQUEST) |
-    GATHER(KIND_HOLD) | GATHER_HISTORY;
+    GATHER(KIND_DISRUPTION_GRANT) | GATHER(KIND_HOLD) | GATHER_HISTORY | GATHER_OBSERVED;
 
 /* ---- what stays ------------------------------------------------------------------------------ */
 
@@ -107,7 +107,7 @@ static void strip_meta(json_t *o)
 
 static void strip(enum kube_kind k, json_t *o)
 {
-    static const char *const published[] = {"facts.json", "history.json"};
+    static const char *const published[] = {"facts.json", "history.json", "observed.json"};
     static const char *const csi[] = {"driver", "volumeHandle"};
     static const char *const service[] = {"selector"};
     strip_meta(o);
@@ -153,7 +153,7 @@ static void strip(enum kube_kind k, json_t *o)
 static bool wanted(const struct object *o)
 {
     return (o->kind != KIND_CONFIG_MAP || str_eq(o->name, WORLD_FACTS) ||
-            str_eq(o->name, WORLD_HISTORY)) &&
+            str_eq(o->name, WORLD_HISTORY) || str_eq(o->name, WORLD_OBSERVED)) &&
            (o->kind != KIND_LEASE || str_eq(o->name, WORLD_LEASE));
 }
 
@@ -178,7 +178,7 @@ static bool kind_of(const json_t *o, enum kube_kind *ret)
     return kube_kind_find(jsonx_str_or(o, "kind", ""), jsonx_str(o, "apiVersion"), ret);
 }
 
-/* What controllers say is all names: Events and the history are left out. */
+/* What controllers say is all names: Events and what the agent wrote down are left out. */
 static json_t *redacted(const struct symtab *t, const json_t *items)
 {
     struct redact *r = redact_new(t);
@@ -188,7 +188,8 @@ static json_t *redacted(const struct symtab *t, const json_t *items)
     for (int pass = 0; pass < 2; pass++) {
         json_array_foreach ((json_t *)(uintptr_t)items, i, o) {
             if (!kind_of(o, &k) || k == KIND_EVENT ||
-                str_eq(jsonx_str(o, "metadata.name"), WORLD_HISTORY)) {
+                str_eq(jsonx_str(o, "metadata.name"), WORLD_HISTORY) ||
+                str_eq(jsonx_str(o, "metadata.name"), WORLD_OBSERVED)) {
                 continue;
             }
             if (pass == 0) {

@@ -2,6 +2,7 @@
 #include "status.h"
 
 #include "follow.h"
+#include "observed.h"
 #include "opts_table.h"
 #include "out.h"
 #include "session.h"
@@ -60,13 +61,18 @@ static int once(struct cmd *c, struct err *reterr)
 {
     struct out_spec spec;
     struct session s;
-    unsigned formats = OUT_TABLE | OUT_WIDE | OUT_JSON | OUT_YAML | OUT_NAME | OUT_JSONPATH;
+    unsigned formats = c->o->observed
+                           ? OUT_TABLE | OUT_WIDE | OUT_JSON | OUT_YAML | OUT_JSONPATH
+                           : OUT_TABLE | OUT_WIDE | OUT_JSON | OUT_YAML | OUT_NAME | OUT_JSONPATH;
     if (c->o->words.n > 0) {
         return err_set(reterr, ERR_INVALID, "status takes no arguments, \"%s\" is one",
                        c->o->words.v[0]);
     }
     if (out_parse(c->o->output, formats, &spec, reterr) != 0) {
         return -1;
+    }
+    if (c->o->observed) {
+        return observed_show(c, &spec, reterr);
     }
     session_init(&s, c, false);
     int rc = session_gather(&s, session_kinds | disrupt_kinds | held_kinds, reterr);
@@ -82,7 +88,8 @@ static int run(struct cmd *c, struct err *reterr)
 }
 
 static const struct opt_group *const groups[] = {
-    &opts_output, &opts_watch, &opts_input, &opts_connection, &opts_decision, &opts_general, NULL};
+    &opts_status,     &opts_output,   &opts_watch,   &opts_input,
+    &opts_connection, &opts_decision, &opts_general, NULL};
 
 const struct cmd_info cmd_status_info = {
     "status",
@@ -93,9 +100,14 @@ const struct cmd_info cmd_status_info = {
     "in charge (karp or upstream Karpenter), and what somebody should look at. Works on a cluster\n"
     "that upstream Karpenter runs, and without any cluster on saved objects (--snapshot).\n"
     "\n"
+    "With --observed it shows what a karp-agent that runs with --mode=observe beside another\n"
+    "controller would have launched, removed and saved, next to what was launched and removed:\n"
+    "by day, with -o wide also by hour, and the newest entries.\n"
+    "\n"
     "Examples:\n"
     "  kubectl karp status\n"
     "  kubectl karp status -w\n"
+    "  kubectl karp status --observed\n"
     "  kubectl karp status -o json\n"
     "  kubectl get nodes,pods,nodepools,nodeclaims,ec2nodeclasses -A -o yaml > cluster.yaml\n"
     "  kubectl karp status --snapshot cluster.yaml\n",

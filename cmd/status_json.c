@@ -5,6 +5,7 @@
 #include "common/core/hold.h"
 #include "money.h"
 #include "report.h"
+#include "requests.h"
 
 /* ---- small parts ----------------------------------------------------------------------------- */
 
@@ -164,20 +165,35 @@ static json_t *holds(const struct status_view *s)
 static json_t *requests(const struct status_view *s)
 {
     json_t *o = json_object();
-    int64_t n = 0, oldest = 0;
-    for (size_t i = 0; i < world_n(s->w, KIND_DISRUPTION_REQUEST); i++) {
-        const struct world_request *r = world_at(s->w, KIND_DISRUPTION_REQUEST, i);
-        if (!r->pending || (r->expires_ns && r->expires_ns <= s->w->now_ns)) {
+    struct requests_count waiting = requests_waiting(s->w);
+    report_int(o, "pending", (int64_t)waiting.n);
+    report_time(o, "oldest", waiting.oldest_ns);
+    return o;
+}
+
+/* Those that have not run out. */
+static json_t *grants(const struct status_view *s)
+{
+    int64_t now_ns = requests_now(s->w);
+    json_t *list = json_array();
+    for (size_t i = 0; i < world_n(s->w, KIND_DISRUPTION_GRANT); i++) {
+        const struct dgrant *g = world_at(s->w, KIND_DISRUPTION_GRANT, i);
+        if (!dgrant_in_force(g, now_ns)) {
             continue;
         }
-        n++;
-        if (r->created_ns && (!oldest || r->created_ns < oldest)) {
-            oldest = r->created_ns;
+        json_t *o = json_object(), *pools = json_array();
+        for (uint32_t p = 0; p < g->n_pools; p++) {
+            (void)json_array_append_new(pools, json_string(g->pools[p]));
         }
+        report_text(o, "name", g->m.name);
+        report_put(o, "pools", pools);
+        report_put(o, "reasons", request_reasons_json(g->reasons));
+        report_put(o, "open", json_boolean(dgrant_open(g, now_ns)));
+        report_time(o, "expiresAt", g->expires_ns == DGRANT_WITHOUT_END ? 0 : g->expires_ns);
+        report_text(o, "grantedBy", g->granted_by);
+        (void)json_array_append_new(list, o);
     }
-    report_int(o, "pending", n);
-    report_time(o, "oldest", oldest);
-    return o;
+    return list;
 }
 
 static json_t *attention(const struct status_view *s)
@@ -235,6 +251,9 @@ json_t *status_report(const struct status_view *s)
     report_put(o, "holds", holds(s));
     if (!hidden[KIND_DISRUPTION_REQUEST]) {
         report_put(o, "requests", requests(s));
+    }
+    if (!hidden[KIND_DISRUPTION_GRANT]) {
+        report_put(o, "grants", grants(s));
     }
     report_put(o, "attention", attention(s));
     if (s->money) {

@@ -7,6 +7,7 @@
 #include "common/core/labels.h"
 #include "holds.h"
 #include "money.h"
+#include "requests.h"
 #include "screen.h"
 #include "table.h"
 
@@ -488,6 +489,7 @@ void status_screen(const struct status_view *s, bool wide, struct buf *out)
 {
     put_head(s, out);
     holds_banner(s->w, &s->facts, &s->c->term, s->a, out);
+    grants_banner(s->w, &s->facts, &s->c->term, s->a, out);
     put_nodes(s, out);
     put_pods(s, out);
     put_usage(s, out);

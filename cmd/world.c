@@ -7,6 +7,8 @@
 #include "common/base/map.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
+#include "common/core/dgrant.h"
+#include "common/core/dreq.h"
 #include "common/core/labels.h"
 #include "held.h"
 #include "objects.h"
@@ -75,6 +77,12 @@ static void object_free(struct world *w, enum kube_kind k, void *o)
     case KIND_HOLD:
         decode_hold_free(o);
         return;
+    case KIND_DISRUPTION_REQUEST:
+        decode_dreq_free(o);
+        return;
+    case KIND_DISRUPTION_GRANT:
+        decode_dgrant_free(o);
+        return;
     default: /* in the arena */
         return;
     }
@@ -91,6 +99,7 @@ void world_done(struct world *w)
     objects_free(w->wanting);
     json_decref(w->facts);
     json_decref(w->history);
+    json_decref(w->observed);
     map_free(w->index);
     decoder_free(w->decoder);
     symtab_free(w->syms);
@@ -143,33 +152,6 @@ static struct world_lease *read_lease(struct world *w, const json_t *o)
     l->duration_ns =
         (seconds > 0 && seconds < 86400 ? seconds : LEASE_DURATION_DEFAULT_S) * NS_PER_S;
     return l;
-}
-
-static void read_candidates(struct world *w, const json_t *o, struct world_request *r)
-{
-    const json_t *list = jsonx_arr(o, "spec.candidates");
-    size_t n = json_array_size(list);
-    n = n > WORLD_CANDIDATES_MAX ? WORLD_CANDIDATES_MAX : n;
-    struct world_candidate *v = ARENA_NEW_N(&w->mem, struct world_candidate, n);
-    for (size_t i = 0; i < n; i++) {
-        const json_t *one = json_array_get(list, i);
-        v[i] = (struct world_candidate){text(w, one, "nodeClaim"), text(w, one, "uid")};
-    }
-    r->claims = v;
-    r->n_claims = n;
-}
-
-static struct world_request *read_request(struct world *w, const json_t *o)
-{
-    const char *phase = jsonx_str_or(o, "status.phase", "Pending");
-    struct world_request *r = ARENA_NEW(&w->mem, struct world_request);
-    r->name = text(w, o, "metadata.name");
-    r->decision = text(w, o, "spec.decision");
-    read_candidates(w, o, r);
-    r->pending = *r->decision == '\0' && str_eq(phase, "Pending");
-    r->created_ns = time_at(o, "metadata.creationTimestamp");
-    r->expires_ns = time_at(o, "spec.expiresAt");
-    return r;
 }
 
 /* NULL if nobody asks about such objects. */
@@ -323,7 +305,9 @@ static void *decode_object(struct world *w, enum kube_kind k, const json_t *o, s
     case KIND_LEASE:
         return str_eq(jsonx_str(o, "metadata.name"), WORLD_LEASE) ? read_lease(w, o) : NULL;
     case KIND_DISRUPTION_REQUEST:
-        return read_request(w, o);
+        return decode_dreq(w->decoder, o, err);
+    case KIND_DISRUPTION_GRANT:
+        return decode_dgrant(w->decoder, o, err);
     case KIND_HOLD:
         return decode_hold(w->decoder, o, err);
     case KIND_EVENT:
@@ -331,6 +315,7 @@ static void *decode_object(struct world *w, enum kube_kind k, const json_t *o, s
     case KIND_CONFIG_MAP:
         read_published(w, o, WORLD_FACTS, "facts.json", "facts", &w->facts);
         read_published(w, o, WORLD_HISTORY, "history.json", "history", &w->history);
+        read_published(w, o, WORLD_OBSERVED, "observed.json", "record", &w->observed);
         return NULL;
     default:
         return NULL;
@@ -467,6 +452,8 @@ BY_META(node_cmp, struct node)
 BY_META(daemonset_cmp, struct daemonset)
 BY_META(pool_cmp, struct nodepool)
 BY_META(hold_cmp, struct hold)
+BY_META(request_cmp, struct dreq)
+BY_META(grant_cmp, struct dgrant)
 BY_META(claim_cmp, struct nodeclaim)
 BY_META(class_cmp, struct nodeclass)
 
@@ -475,13 +462,6 @@ static int lease_cmp(const void *x, const void *y)
     const struct world_lease *a = *(const struct world_lease *const *)x;
     const struct world_lease *b = *(const struct world_lease *const *)y;
     return str_cmp(a->ns, b->ns);
-}
-
-static int request_cmp(const void *x, const void *y)
-{
-    const struct world_request *a = *(const struct world_request *const *)x;
-    const struct world_request *b = *(const struct world_request *const *)y;
-    return str_cmp(a->name, b->name);
 }
 
 static int event_cmp(const void *x, const void *y)
@@ -535,6 +515,7 @@ void world_finish(struct world *w)
         [KIND_HOLD] = hold_cmp,
         [KIND_EC2_NODE_CLASS] = class_cmp,
         [KIND_DISRUPTION_REQUEST] = request_cmp,
+        [KIND_DISRUPTION_GRANT] = grant_cmp,
     };
     for (int k = 0; k < KIND_COUNT; k++) {
         struct world_list *l = &w->lists[k];

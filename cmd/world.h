@@ -7,9 +7,9 @@
  * message.
  *
  * Beside the model's kinds it keeps what little commands want of others: Leases named
- * karpenter-leader-election, the agent's facts and history (ConfigMaps karp-offerings,
- * karp-history), DisruptionRequests and Holds, Events about pods, nodes, NodeClaims and NodePools,
- * and which image the controllers run.
+ * karpenter-leader-election, the agent's facts, history and what it observed (ConfigMaps
+ * karp-offerings, karp-history, karp-observed), DisruptionRequests, DisruptionGrants and Holds,
+ * Events about pods, nodes, NodeClaims and NodePools, and which image the controllers run.
  *
  * With `keep` every object of a known kind is kept there as it came (objects.h), so that a command
  * can change objects and have the world made anew from them.
@@ -23,9 +23,9 @@
 #define WORLD_LEASE "karpenter-leader-election"
 #define WORLD_FACTS "karp-offerings"
 #define WORLD_HISTORY "karp-history"
+#define WORLD_OBSERVED "karp-observed"
 #define WORLD_MALFORMED_MAX 1000u
 #define WORLD_NOTES_MAX 64u
-#define WORLD_CANDIDATES_MAX 1000u /* of one request that are read */
 
 struct map;
 struct objects;
@@ -38,19 +38,6 @@ struct world_list {
 struct world_lease {
     const char *ns, *holder; /* holder "" = given back */
     int64_t renew_ns, duration_ns;
-};
-
-struct world_candidate {
-    const char *name, *uid; /* of a NodeClaim; uid "" = any */
-};
-
-struct world_request {
-    const char *name;
-    bool pending;                         /* no decision, not over */
-    const char *decision;                 /* "Approved", "Denied", "" */
-    const struct world_candidate *claims; /* what it is about */
-    size_t n_claims;
-    int64_t created_ns, expires_ns;
 };
 
 /* What a controller says about an object. */
@@ -86,6 +73,7 @@ struct world {
     int64_t latest_ns;        /* the latest time stamp met: the world is not older */
     json_t *facts;            /* facts.json of the agent, or NULL */
     json_t *history;          /* history.json of the agent, or NULL */
+    json_t *observed;         /* observed.json of an observing agent, or NULL */
     const char *agent_ns;     /* where these ConfigMaps are looked for */
     const char *event_fields; /* which Events are asked for, a field selector; NULL = all of pods */
 

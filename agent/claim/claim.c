@@ -1,9 +1,11 @@
 /* claim.c - see claim.h. */
 #include "claim.h"
 
+#include "agent/cloud/cloud.h"
 #include "agent/store/store.h"
 #include "agent/work/metrics.h"
 #include "common/base/str.h"
+#include "common/core/catalog.h"
 
 static const char *label(const struct runtime *rt, const struct labels *l, sym key)
 {
@@ -18,6 +20,15 @@ const char *claim_label(const struct runtime *rt, const struct nodeclaim *nc, sy
 const char *node_label(const struct runtime *rt, const struct node *n, sym key)
 {
     return label(rt, &n->m.labels, key);
+}
+
+int64_t claim_price(const struct runtime *rt, const struct nodeclaim *nc)
+{
+    enum capacity_type ct = capacity_type_of(labels_get(&nc->m.labels, L_CAPACITY_TYPE));
+    return ct == CT_COUNT || !*nc->provider_id
+               ? PRICE_UNKNOWN
+               : cloud_price(rt->cloud, claim_label(rt, nc, L_INSTANCE_TYPE),
+                             claim_label(rt, nc, L_ZONE), ct);
 }
 
 static const char *policy_text(const struct nodepool *np)

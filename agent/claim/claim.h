@@ -21,6 +21,8 @@ static inline bool claim_is(const struct nodeclaim *nc, const char *condition)
 /* A label's value, "" if it has none. */
 const char *claim_label(const struct runtime *rt, const struct nodeclaim *nc, sym key);
 const char *node_label(const struct runtime *rt, const struct node *n, sym key);
+/* $/h of its offering; PRICE_UNKNOWN while it has no instance, or no price. */
+int64_t claim_price(const struct runtime *rt, const struct nodeclaim *nc);
 /* nodeclaims_disrupted_total: somebody of ours has just ordered its deletion. */
 void claim_count_disrupted(struct runtime *rt, const struct nodeclaim *nc, const char *reason);
 /* karp_attention{code}: something a person should look at. */

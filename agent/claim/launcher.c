@@ -25,6 +25,8 @@ struct flight {
     bool uncertain; /* an attempt has had no clear answer */
     bool looked;    /* looked for by tag, found nothing: the same attempt may be asked again */
     bool current;   /* its attempt is the API server's, not just that of a watch that lags */
+    bool unclear;   /* may be a creation of ours that is not answered yet, one up to this: */
+    uint64_t creation;
     bool was_clean; /* before the attempt that is under way */
     bool advance;   /* the attempt is to be counted up before the next one */
     bool give_up;   /* the claim is to be deleted */
@@ -42,6 +44,9 @@ struct launcher {
     struct runtime *rt;
     struct queue *queue;
     struct map *flights;
+    uint64_t last; /* creation */
+    uint64_t *open;
+    size_t n_open, cap_open;
 };
 
 static int64_t mono(const struct launcher *l)
@@ -77,6 +82,8 @@ static struct flight *flight_new(struct launcher *l, const char *name, const cha
     f->name = xstrdup(name);
     f->uid = xstrdup(uid);
     f->clean = f->current = own;
+    f->unclear = !own;
+    f->creation = l->last;
     map_put(l->flights, f->name, f, &full);
     if (full) {
         flight_free(f);
@@ -464,6 +471,18 @@ static enum queue_verdict act(struct launcher *l, const struct nodeclaim *nc, st
     return QUEUE_OK;
 }
 
+/* Creations that were on their way when the claim was first seen still are. While we may not write
+ * somebody else may launch it, so then there is nothing to wait for. */
+static bool unclear(struct launcher *l, struct flight *f)
+{
+    bool open = false;
+    for (size_t i = 0; f->unclear && i < l->n_open; i++) {
+        open = open || l->open[i] <= f->creation;
+    }
+    f->unclear = open && gate_open(l->rt->gate);
+    return f->unclear;
+}
+
 static enum queue_verdict look(void *ctx, const char *key)
 {
     struct launcher *l = ctx;
@@ -473,7 +492,7 @@ static enum queue_verdict look(void *ctx, const char *key)
         return QUEUE_OK;
     }
     struct flight *f = flight_of(l, nc);
-    if (!f) {
+    if (!f || unclear(l, f)) {
         return wait_for(l, key, LAUNCHER_POLL_NS);
     }
     return f->busy ? QUEUE_OK : act(l, nc, f);
@@ -510,6 +529,7 @@ void launcher_free(struct launcher *l)
         flight_free(map_value(e));
     }
     map_free(l->flights);
+    free(l->open);
     free(l);
 }
 
@@ -520,12 +540,39 @@ void launcher_start(struct launcher *l)
     }
 }
 
-void launcher_created(struct launcher *l, const char *name, const char *uid)
+uint64_t launcher_creating(struct launcher *l)
 {
-    if (gate_open(l->rt->gate) && !map_has(l->flights, name)) {
-        flight_new(l, name, uid, true);
+    ARRAY_GROW(l->open, l->n_open, l->cap_open);
+    l->open[l->n_open++] = ++l->last;
+    return l->last;
+}
+
+static void ours(struct launcher *l, const char *name, const char *uid)
+{
+    struct flight *f = map_get(l->flights, name);
+    if (!gate_open(l->rt->gate)) {
+        return;
     }
-    queue_add(l->queue, name);
+    if (!f) {
+        flight_new(l, name, uid, true);
+    } else if (f->unclear && str_eq(f->uid, uid)) {
+        f->clean = f->current = true;
+        f->unclear = false;
+    }
+}
+
+void launcher_created(struct launcher *l, uint64_t creation, const char *name, const char *uid)
+{
+    for (size_t i = 0; i < l->n_open; i++) {
+        if (l->open[i] == creation) {
+            l->open[i] = l->open[--l->n_open];
+            break;
+        }
+    }
+    if (name && uid) {
+        ours(l, name, uid);
+        queue_add(l->queue, name);
+    }
 }
 
 bool launcher_settled(const struct runtime *rt, const struct nodeclaim *nc)

@@ -9,6 +9,8 @@
  *  - A claim that this process has not created itself, or that was seen while it might not write,
  *    is first looked for by tag: a process before us may have launched it. Found: adopted. That a
  *    watch shows it as new means nothing: the watch may be behind what the last leader has done.
+ *    Whose a claim is that a watch tells of while creations of ours are on their way shows when
+ *    all of those have been answered: so long it waits.
  *  - For the same reason the attempt of such a claim is written, as the watch shows it, under
  *    optimistic lock before it is asked: an attempt that is no longer the claim's would be a second
  *    launch.
@@ -44,8 +46,13 @@ struct launcher *launcher_new(struct runtime *rt); /* sets rt->launcher */
 void launcher_free(struct launcher *l);
 void launcher_start(struct launcher *l);
 
-/* This process has created the claim and has the answer: there is no instance yet. */
-void launcher_created(struct launcher *l, const char *name, const char *uid);
+/*
+ * This process creates a claim, and has the answer: with its name and UID, there is no instance yet;
+ * with NULL, nothing was created as far as is known. Every creation that is begun is answered once,
+ * with the number that it was given.
+ */
+uint64_t launcher_creating(struct launcher *l);
+void launcher_created(struct launcher *l, uint64_t creation, const char *name, const char *uid);
 
 /*
  * May a claim that is being deleted go as far as launching is concerned? True if it has a

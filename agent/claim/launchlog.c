@@ -45,7 +45,7 @@ static void on_claim(void *arg, const char *key, const void *before, const void 
     }
     if (is && claim_is(is, "Registered") && !claim_is(was, "Registered")) {
         note(l, is->pool, true);
-    } else if (!is && !claim_is(was, "Registered")) {
+    } else if (!is && !nodeclaim_had_node(was)) {
         note(l, was->pool, false);
     }
 }

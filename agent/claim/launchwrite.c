@@ -21,13 +21,22 @@ static void put(json_t *labels, const struct symtab *t, sym key, const char *val
 /* The type's and the claim's single values; those the instance itself tells come over them. */
 static void put_single(json_t *labels, const struct symtab *t, const struct reqset *s)
 {
-    for (uint32_t i = 0; s && i < s->n; i++) {
+    for (uint32_t i = 0; i < s->n; i++) {
         sym key = s->v[i].key;
         sym value = req_single(&s->v[i]);
         if (value != SYM_NONE && key != L_HOSTNAME && key != L_REGISTERED && key != L_INITIALIZED) {
             put(labels, t, key, sym_str(t, value));
         }
     }
+}
+
+static void put_type(json_t *labels, const struct symtab *t, const struct launch_result *r)
+{
+    struct arena a;
+    arena_init(&a, 0, SIZE_MAX);
+    struct reqset s = catalog_labels(r->catalog, &a, r->type);
+    put_single(labels, t, &s);
+    arena_done(&a);
 }
 
 static json_t *labels_of(const struct runtime *rt, const struct nodeclaim *nc,
@@ -39,7 +48,9 @@ static json_t *labels_of(const struct runtime *rt, const struct nodeclaim *nc,
     bool dedicated = tenancy && !req_has(t, tenancy, V_DEFAULT);
     json_t *labels = json_object();
     put_single(labels, t, &nc->reqs);
-    put_single(labels, t, r->labels);
+    if (r->catalog) {
+        put_type(labels, t, r);
+    }
     put(labels, t, L_TENANCY, dedicated ? "dedicated" : "default");
     put(labels, t, L_CAPACITY_TYPE, sym_str(t, capacity_type_sym(i->ct)));
     put(labels, t, L_INSTANCE_TYPE, i->type);

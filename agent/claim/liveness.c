@@ -1,4 +1,5 @@
 /* liveness.c - claims that come to nothing go; see lifecycle.h. */
+#include "agent/cloud/cloud.h"
 #include "agent/history/why.h"
 #include "agent/store/store.h"
 #include "agent/work/gate.h"
@@ -11,12 +12,28 @@
 #define CLOSED_NS (2 * NS_PER_S)
 #define SKEW_AGAIN_NS (30 * NS_PER_S) /* until the clock is looked at again */
 
+static void on_console(void *arg, const char *claim, const char *text)
+{
+    struct runtime *rt = arg;
+    reghealth_console(rt->reghealth, claim, text);
+}
+
+/* The last thing that can be known of it: EC2 keeps that for a while. */
+static void ask_console(struct runtime *rt, const struct nodeclaim *nc)
+{
+    const char *id = cloud_instance_id(nc->provider_id);
+    if (id && claim_is(nc, "Launched")) {
+        cloud_console(rt->cloud, id, nc->m.name, on_console, rt);
+    }
+}
+
 static void on_deleted(void *ctx, const char *key, const struct kube_resp *resp)
 {
     struct runtime *rt = ctx;
     const struct nodeclaim *nc = store_claim(rt->store, key);
     if (resp->err.kind == ERR_NONE && nc) {
         reghealth_failed(rt->reghealth, nc);
+        ask_console(rt, nc);
         claim_count_disrupted(rt, nc,
                               claim_is(nc, "Launched") ? DISRUPTED_REGISTRATION_TIMEOUT
                                                        : DISRUPTED_LAUNCH_TIMEOUT);

@@ -5,9 +5,11 @@
 #include "agent/work/queue.h"
 #include "agent/work/render.h"
 #include "agent/work/work.h"
+#include "claim.h"
 #include "common/base/alloc.h"
 #include "common/base/map.h"
 #include "common/base/str.h"
+#include "common/base/timefmt.h"
 
 #define BACKOFF_NS (1 * NS_PER_S)
 #define BACKOFF_MAX_NS (30 * NS_PER_S)
@@ -83,16 +85,28 @@ static void note(struct podevents *p, const char *node_name)
     queue_add(p->q, nc->m.name);
 }
 
+/* Jobs' pods that run shorter do not count; 0 = they all do. */
+static int64_t short_ns(const struct podevents *p, const struct pod *is)
+{
+    const struct node *n = store_node(p->rt->store, is->node_name);
+    const struct nodepool *np =
+        n ? store_pool(p->rt->store, node_label(p->rt, n, L_NODEPOOL)) : NULL;
+    const char *text = np ? kvs_get(&np->m.annotations, ANN_IGNORE_SHORT_PODS) : NULL;
+    int64_t ns = p->rt->opt->ignore_short_pods_ns;
+    return !text ? ns : timefmt_parse_duration_days(text, &ns) && ns > 0 ? ns : 0;
+}
+
 static bool ends(const struct pod *was, const struct pod *is)
 {
     return (pod_terminal(is) && !pod_terminal(was)) || (is->m.deleted_ns && !was->m.deleted_ns);
 }
 
 /* Whether a Job's pod was a short one is only known at its end. */
-static bool long_job_ends(const struct podevents *p, const struct pod *was, const struct pod *is)
+static bool long_job_ends(const struct podevents *p, const struct pod *was, const struct pod *is,
+                          int64_t least_ns)
 {
     return was && ends(was, is) && is->start_ns &&
-           clock_wall(p->rt->clock) - is->start_ns >= PODEVENTS_SHORT_NS;
+           clock_wall(p->rt->clock) - is->start_ns >= least_ns;
 }
 
 static bool is_event(const struct podevents *p, const struct pod *was, const struct pod *is)
@@ -100,8 +114,9 @@ static bool is_event(const struct podevents *p, const struct pod *was, const str
     if (is->owner == POWNER_DAEMONSET || is->owner == POWNER_NODE || !*is->node_name) {
         return false;
     }
-    if (is->owner == POWNER_JOB) {
-        return long_job_ends(p, was, is);
+    int64_t least_ns = is->owner == POWNER_JOB ? short_ns(p, is) : 0;
+    if (least_ns > 0) {
+        return long_job_ends(p, was, is, least_ns);
     }
     if (!was) {
         return store_synced(p->rt->store) &&

@@ -27,6 +27,7 @@ struct row {
     unsigned in_a_row;     /* launched and not registered */
     int64_t tried_ns;      /* monotonic: when a claim of the pool was last created; 0 = long ago */
     char *reason, *text;   /* of the newest failure */
+    char *newest;          /* its claim, if that had a machine and no Node */
     char *failing_message; /* of the condition, while in_a_row is enough */
 };
 
@@ -38,8 +39,9 @@ static void row_empty(struct row *row)
     row->n = row->in_a_row = 0;
     free(row->reason);
     free(row->text);
+    free(row->newest);
     free(row->failing_message);
-    row->reason = row->text = row->failing_message = NULL;
+    row->reason = row->text = row->newest = row->failing_message = NULL;
 }
 
 static void row_free(struct row *row)
@@ -153,8 +155,19 @@ static void note_unlaunched(struct row *row, const struct nodeclaim *nc)
     const struct condition *c = condition_find(&nc->conditions, "Launched");
     AUTO_FREE char *text = xasprintf("nodeclaim %s was not launched: %s", nc->m.name,
                                      c && *c->message ? c->message : "");
+    set_text(&row->newest, "");
     set_text(&row->reason, c && *c->reason ? c->reason : "LaunchFailed");
     set_text(&row->text, text);
+}
+
+static void set_failing(struct row *row, const char *timeout)
+{
+    if (row->in_a_row >= REGHEALTH_FAILING) {
+        free(row->failing_message);
+        row->failing_message =
+            xasprintf("the last %u launches never registered, so at most one is tried per %s: %s",
+                      row->in_a_row, timeout, row->text);
+    }
 }
 
 static void note_unregistered(struct reghealth *h, struct row *row, const struct nodepool *np,
@@ -174,18 +187,15 @@ static void note_unregistered(struct reghealth *h, struct row *row, const struct
                          nc->m.name, id ? id : "?", took, ANN_REGISTRATION_TIMEOUT);
     set_text(&row->reason, "RegistrationFailed");
     set_text(&row->text, text);
-    if (++row->in_a_row >= REGHEALTH_FAILING) {
-        free(row->failing_message);
-        row->failing_message =
-            xasprintf("the last %u launches never registered, so at most one is tried per %s: %s",
-                      row->in_a_row, took, text);
-    }
+    set_text(&row->newest, came ? "" : nc->m.name);
+    row->in_a_row++;
+    set_failing(row, took);
 }
 
 void reghealth_failed(struct reghealth *h, const struct nodeclaim *nc)
 {
     const struct nodepool *np = store_pool(h->rt->store, nc->pool);
-    struct row *row = np ? row_of(h, np) : NULL;
+    struct row *row = np && !nodeclaim_had_node(nc) ? row_of(h, np) : NULL;
     if (!row) {
         return;
     }
@@ -196,6 +206,22 @@ void reghealth_failed(struct reghealth *h, const struct nodeclaim *nc)
         note_unlaunched(row, nc);
     }
     tell(h, np->m.name);
+}
+
+void reghealth_console(struct reghealth *h, const char *claim, const char *text)
+{
+    char took[TIMEFMT_TEXT];
+    for (MAP_EACH(h->pools, e)) {
+        struct row *row = map_value(e);
+        const struct nodepool *np = store_pool(h->rt->store, map_key(e));
+        if (np && str_eq(row->newest, claim)) {
+            AUTO_FREE char *more = xasprintf("%s; its console ended with: %s", row->text, text);
+            set_text(&row->text, more);
+            set_text(&row->newest, "");
+            set_failing(row, timefmt_duration(reghealth_timeout_ns(h->rt->opt, np), took));
+            tell(h, np->m.name);
+        }
+    }
 }
 
 static void note_good(struct reghealth *h, const struct nodepool *np)
@@ -243,7 +269,7 @@ static bool any_on_its_way(const struct reghealth *h, const struct nodepool *np)
 {
     for (MAP_EACH(store_all(h->rt->store, STORE_CLAIM), e)) {
         const struct nodeclaim *nc = map_value(e);
-        if (str_eq(nc->pool, np->m.name) && !nc->m.deleted_ns && !claim_is(nc, "Registered")) {
+        if (str_eq(nc->pool, np->m.name) && !nc->m.deleted_ns && !nodeclaim_had_node(nc)) {
             return true;
         }
     }

@@ -2,7 +2,8 @@
  * reghealth.h - do a pool's nodes join? What its last launches say, and what follows from it.
  *
  * Told are claims that registered, that never launched, and that launched and never registered
- * (liveness.h). Claims that went for other reasons (no stock, a user's deletion) say nothing.
+ * (lifecycle.h). Claims that went for other reasons (no stock, a user's deletion, a Node that was
+ * there and is gone) say nothing.
  *
  *  - NodeRegistrationHealthy on the NodePool, as Karpenter: over the last REGHEALTH_RING of them,
  *    False with at least half of the ring failed (reason RegistrationFailed, or why it was not
@@ -11,8 +12,8 @@
  *  - RegistrationFailing (ours): the last REGHEALTH_FAILING all launched and never registered. Each
  *    such instance was paid for in vain, so the pool then launches one claim at a time and at most
  *    one per registration timeout, until one registers or somebody changes the pool or its class.
- *    Other pools are not slowed. The condition's message is the newest failure and what usually is
- *    behind it.
+ *    Other pools are not slowed. The condition's message is the newest failure, what usually is
+ * behind it, and the last lines of its console, if we may read it.
  *
  * A cache. A process starts from what the two conditions of the pool say, so a restart neither
  * forgets nor hurries: a slowed pool's next launch is counted from when the condition turned True.
@@ -36,6 +37,9 @@ void reghealth_free(struct reghealth *h);
 
 /* The claim's deletion was ordered because it came to nothing. */
 void reghealth_failed(struct reghealth *h, const struct nodeclaim *nc);
+/* What the machine of a claim that never registered last said on its console: part of the messages
+ * while that is the newest failure. */
+void reghealth_console(struct reghealth *h, const char *claim, const char *text);
 /* How many claims the pool may have created now: -1 = any number, else 0 or 1. */
 int64_t reghealth_launches_left(struct reghealth *h, const struct nodepool *np);
 /* Puts the two conditions. Texts are borrowed until the next change of the pool's health. */

@@ -10,6 +10,7 @@ struct cloud *cloud_new(struct runtime *rt)
     facts_init(c);
     reserve_init(c);
     market_init(c);
+    network_init(c);
     templates_init(c);
     instances_init(c);
     classes_init(c);
@@ -26,6 +27,7 @@ void cloud_free(struct cloud *c)
     instances_done(c);
     templates_done(c);
     market_done(c);
+    network_done(c);
     facts_done(c);
     reserve_done(c);
     home_done(c);

@@ -6,14 +6,15 @@
  * answers in a later turn. Files: class.c (resolution of EC2NodeClass and its conditions),
  * facts.c (offerings, prices, stock-outs), reserve.c (capacity
  * reservations), template.c and userdata.c (launch templates), launch.c
- * (CreateFleet), instance.c (list, tag), byid.c (describe, terminate), status.c
- * (DescribeInstanceStatus).
+ * (CreateFleet), instance.c (list, tag), network.c (where they are), byid.c (describe, terminate),
+ * status.c (DescribeInstanceStatus).
  *
  * Callbacks run exactly once, never before the call returns, never after cloud_free.
  */
 #ifndef KARP_AGENT_CLOUD_CLOUD_H
 #define KARP_AGENT_CLOUD_CLOUD_H
 
+#include "common/core/drift.h"
 #include "common/core/snapshot.h"
 
 #define TAG_CLAIM_UID "karp.dev/nodeclaim-uid"
@@ -83,6 +84,8 @@ struct instance {
     const char *id, *type, *zone, *zone_id, *image_id, *subnet_id, *state;
     const char *claim_uid, *cluster_uid, *cluster, *pool, *cls, *claim; /* tags, "" if absent */
     const char *name_tag;
+    const char *const *groups; /* ids of security groups */
+    uint32_t n_groups;
     enum capacity_type ct;
     const char *reservation_id, *reservation_kind; /* of reserved capacity, else NULL */
     bool interruptible;                            /* likewise */
@@ -93,7 +96,8 @@ struct launch_result {
     enum launch_outcome outcome;
     struct instance instance;               /* LAUNCH_OK; borrowed for the call */
     struct resources capacity, allocatable; /* the catalog's view of its type */
-    const struct reqset *labels;            /* the type's labels */
+    const struct catalog *catalog;          /* which has its labels; NULL: it is not there */
+    uint32_t type;                          /* its number there */
     bool answered;                          /* EC2 answered this attempt: it is certain for the
                                              * attempt, not only for this call, what it made */
     char reason[64];                        /* condition reason: Karpenter's names */
@@ -122,9 +126,25 @@ void cloud_get(struct cloud *c, const char *instance_id, cloud_list_fn done, voi
 
 typedef void (*cloud_done_fn)(void *arg, const struct err *err);
 /* ERR_NONE: EC2 took the order (or it was shutting down); ERR_NOT_FOUND: it is gone. */
+/* The last lines of its serial console, for people; tag comes back. Not called where there are
+ * none, or we may not ask. */
+#define CLOUD_CONSOLE_MAX 360
+typedef void (*cloud_console_fn)(void *arg, const char *tag, const char *text);
+void cloud_console(struct cloud *c, const char *instance_id, const char *tag, cloud_console_fn done,
+                   void *arg);
+/* Of a whole output; in a. */
+const char *cloud_console_tail(struct arena *a, const char *text);
+
 void cloud_terminate(struct cloud *c, const char *instance_id, cloud_done_fn done, void *arg);
 void cloud_tag(struct cloud *c, const char *instance_id, const struct kv *tags, uint32_t n,
                cloud_done_fn done, void *arg);
+
+/* Does the claim's instance lie in subnets and security groups of its class? As Karpenter:
+ * SecurityGroupDrift before SubnetDrift. Unknown: not listed yet (the last cloud_list tells), or
+ * the class is being looked at. Texts in a. */
+enum network_state { NETWORK_UNKNOWN, NETWORK_KNOWN };
+enum network_state cloud_network(struct cloud *c, struct arena *a, const struct nodeclaim *nc,
+                                 struct drift *ret);
 
 /* What EC2 finds fault with, in the whole account. since_ns: wall, 0 = not told. */
 enum cloud_fault { FAULT_INSTANCE_STATUS, FAULT_SYSTEM_STATUS, FAULT_EVENT };

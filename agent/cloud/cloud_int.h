@@ -14,6 +14,7 @@
  *   plan.c       which types and zones a launch asks for; launchask.c puts it in EC2's words;
  *                launch.c asks; outcome.c knows EC2's answers
  *   calls.c      metrics of what is asked of the cloud
+ *   network.c    subnets and security groups that instances are in
  *   instance.c   list, tag; byid.c: describe, find and terminate, many in one call
  */
 #ifndef KARP_AGENT_CLOUD_INT_H
@@ -78,7 +79,7 @@ struct stock {
     const char *quota_group; /* static */
 };
 
-/* Prices by number of ec2_facts; spot[type * ZONES_MAX + zone]. */
+/* Prices by number of ec2_facts; those of spot at facts_place, for n_zones zones. */
 struct facts {
     char *zones[ZONES_MAX]; /* in string order */
     uint32_t n_zones;
@@ -100,6 +101,11 @@ void facts_done(struct cloud *c);
 void facts_start(struct cloud *c); /* refresh.c */
 bool facts_ready(const struct cloud *c);
 int facts_zone(const struct facts *f, const char *zone); /* -1 */
+/* Zone by zone: there may be many, and hardly any region has more than a few. */
+static inline size_t facts_place(uint32_t type, uint32_t zone)
+{
+    return (size_t)zone * ec2_facts_n + type;
+}
 int64_t facts_price(const struct facts *f, int type, int zone, enum capacity_type ct);
 /* The zones (sorted) in which types are offered; offered is per type and taken over. */
 void facts_set_offered(struct facts *f, char **zones, uint32_t n_zones, uint64_t *offered);
@@ -445,6 +451,17 @@ void calls_note(struct cloud *c, const char *method, int64_t began_ns, bool fail
 
 /* ---- the cloud ------------------------------------------------------------------------------- */
 
+/* ---- network.c ------------------------------------------------------------------------------- */
+
+struct network {
+    struct map *places;   /* by its text → struct place */
+    struct map *of_claim; /* UID → struct place */
+};
+void network_init(struct cloud *c);
+void network_done(struct cloud *c);
+/* All instances there are; scratch in a. */
+void network_listed(struct cloud *c, struct arena *a, const struct instance *v, uint32_t n);
+
 struct cloud {
     struct runtime *rt;
     struct jobs jobs;
@@ -453,6 +470,7 @@ struct cloud {
     struct classes classes;
     struct templates templates;
     struct instances instances;
+    struct network network;
     struct map *reserved;    /* by id of a reservation, reserve.c */
     struct market **markets; /* alive */
     size_t n_markets, cap_markets;

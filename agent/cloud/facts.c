@@ -3,13 +3,6 @@
 #include "common/base/alloc.h"
 #include "common/base/str.h"
 
-static void no_prices(int64_t *v, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        v[i] = PRICE_UNKNOWN;
-    }
-}
-
 void facts_init(struct cloud *c)
 {
     struct facts *f = &c->facts;
@@ -18,8 +11,6 @@ void facts_init(struct cloud *c)
     f->on_demand = NEW_N(int64_t, ec2_facts_n);
     f->told = NEW_N(int64_t, ec2_facts_n);
     f->suspect = NEW_N(int64_t, ec2_facts_n);
-    f->spot = NEW_N(int64_t, (size_t)ec2_facts_n * ZONES_MAX);
-    no_prices(f->spot, (size_t)ec2_facts_n * ZONES_MAX);
     for (uint32_t i = 0; i < ec2_facts_n; i++) {
         f->on_demand[i] = ec2_builtin_price(ec2_facts[i].name);
     }
@@ -65,14 +56,14 @@ int facts_zone(const struct facts *f, const char *zone)
 /* Prices keep their zone when the list of zones changes. */
 static void move_spot(struct facts *f, char **zones, uint32_t n_zones)
 {
-    int64_t *spot = NEW_N(int64_t, (size_t)ec2_facts_n * ZONES_MAX);
+    int64_t *spot = NEW_N(int64_t, (size_t)ec2_facts_n * n_zones);
     uint64_t *seen = NEW_N(uint64_t, ec2_facts_n);
-    no_prices(spot, (size_t)ec2_facts_n * ZONES_MAX);
     for (uint32_t z = 0; z < n_zones; z++) {
         int old = facts_zone(f, zones[z]);
-        for (uint32_t t = 0; old >= 0 && t < ec2_facts_n; t++) {
-            spot[(size_t)t * ZONES_MAX + z] = f->spot[(size_t)t * ZONES_MAX + (size_t)old];
-            seen[t] |= ((f->spot_seen[t] >> old) & 1) << z;
+        for (uint32_t t = 0; t < ec2_facts_n; t++) {
+            spot[facts_place(t, z)] =
+                old < 0 ? PRICE_UNKNOWN : f->spot[facts_place(t, (uint32_t)old)];
+            seen[t] |= old < 0 ? 0 : ((f->spot_seen[t] >> old) & 1) << z;
         }
     }
     free(f->spot);
@@ -101,7 +92,7 @@ void facts_set_offered(struct facts *f, char **zones, uint32_t n_zones, uint64_t
  * (no price, no offering). */
 static int64_t spot_price(const struct facts *f, int type, int zone)
 {
-    int64_t known = f->spot[(size_t)type * ZONES_MAX + (size_t)zone];
+    int64_t known = f->spot[facts_place((uint32_t)type, (uint32_t)zone)];
     if (known != PRICE_UNKNOWN || f->spot_seen[type]) {
         return known;
     }

@@ -191,6 +191,8 @@ struct instance instance_of(const struct ec2_instance *i)
         .zone_id = text(i->zone_id),
         .image_id = text(i->image_id),
         .subnet_id = text(i->subnet_id),
+        .groups = i->group_ids.v,
+        .n_groups = (uint32_t)i->group_ids.n,
         .state = text(i->state),
         .claim_uid = tag_of(i, TAG_CLAIM_UID),
         .cluster_uid = tag_of(i, TAG_CLUSTER_UID),
@@ -225,6 +227,9 @@ struct ec2_filter instance_alive(void)
 static void look_end(struct look *k, const struct err *err)
 {
     calls_note(k->j.c, "List", k->j.began_ns, err->kind != ERR_NONE, "");
+    if (err->kind == ERR_NONE) {
+        network_listed(k->j.c, &k->j.mem, k->v, k->n);
+    }
     k->list(k->arg, err, err->kind == ERR_NONE ? k->v : NULL, err->kind == ERR_NONE ? k->n : 0);
     job_end(&k->j);
 }

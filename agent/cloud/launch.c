@@ -195,7 +195,8 @@ static void describe_type(const struct cloud *c, const struct market *m, const c
     }
     r->capacity = *catalog_capacity(m->catalog, (uint32_t)t);
     r->allocatable = *catalog_allocatable(m->catalog, (uint32_t)t);
-    r->labels = catalog_labels(m->catalog, (uint32_t)t);
+    r->catalog = m->catalog;
+    r->type = (uint32_t)t;
     if (!efa_wanted) {
         r->capacity.v[RES_EFA] = r->allocatable.v[RES_EFA] = 0;
     }
@@ -523,7 +524,7 @@ void cloud_describe_launch(struct cloud *c, const struct nodeclaim *nc, const st
     } else if (fact >= 0) {
         struct ec2_class ec;
         ec2_class_default(&ec);
-        ret->capacity = ec2_capacity(&ec2_facts[fact], &ec, 0);
+        ret->capacity = ec2_capacity(&ec2_facts[fact], &ec);
         ret->allocatable = ec2_allocatable(c->rt->syms, &ec2_facts[fact], &ec, &ret->capacity);
     }
 }

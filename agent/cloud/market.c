@@ -1,10 +1,12 @@
 /*
  * market.c - what a class can launch: its catalog, and the offerings of now.
  *
- * A catalog is built from the numbers of the spec, the zones of the resolved subnets and the
- * images; two classes with the same share one. Offerings are made anew when a price or a stock-out
- * changes; what a decision may still be looking at waits in a limbo for the store's thaw.
+ * A catalog is built from the numbers of the spec, what nodes were seen to have (observed.h), the
+ * zones of the resolved subnets and the images; two classes with the same share one. Offerings are
+ * made anew when a price or a stock-out changes; what a decision may still be looking at waits in a
+ * limbo for the store's thaw.
  */
+#include "agent/store/observed.h"
 #include "cloud_int.h"
 #include "common/base/alloc.h"
 #include "common/base/jsonx.h"
@@ -91,7 +93,9 @@ void market_done(struct cloud *c)
 
 static void put_i64(struct buf *b, int64_t n)
 {
-    buf_printf(b, "%lld ", (long long)n);
+    char text[STR_I64_TEXT];
+    buf_puts(b, str_from_i64(n, text));
+    buf_putc(b, ' ');
 }
 
 static void put_ec2_class(struct buf *b, const struct symtab *t, const struct ec2_class *ec)
@@ -186,32 +190,38 @@ static void class_zones(struct arena *a, const struct symtab *t, const struct no
     }
 }
 
-/* The first image of the list, newest first, that the type can run. */
-static const char *image_of(struct market *m, const struct symtab *t, const struct nodeclass *cls,
-                            uint32_t type)
+/* The place of the first image of the list, newest first, that the type can run; -1. */
+static int image_of(const struct market *m, struct arena *scratch, const struct symtab *t,
+                    const struct nodeclass *cls, uint32_t type)
 {
-    const struct reqset *labels = catalog_labels(m->catalog, type);
-    for (uint32_t i = 0; i < cls->n_amis; i++) {
-        if (reqset_compatible(t, labels, &cls->amis[i].reqs, false, NULL, NULL)) {
-            return arena_strdup(&m->mem, cls->amis[i].id);
+    struct arena_mark mark = arena_mark(scratch);
+    struct reqset labels = catalog_labels(m->catalog, scratch, type);
+    int found = -1;
+    for (uint32_t i = 0; i < cls->n_amis && found < 0; i++) {
+        if (reqset_compatible(t, &labels, &cls->amis[i].reqs, false, NULL, NULL)) {
+            found = (int)i;
         }
     }
-    return NULL;
+    arena_rewind(scratch, mark);
+    return found;
 }
 
-static void put_types(struct market *m, const struct symtab *t, const struct nodeclass *cls,
-                      const json_t *spec)
+static void put_types(struct market *m, struct arena *scratch, const struct symtab *t,
+                      const struct nodeclass *cls, const json_t *spec)
 {
     uint32_t n = catalog_n_types(m->catalog);
+    const char **ids = ARENA_NEW_N(scratch, const char *, cls->n_amis);
     int *facts = ARENA_NEW_N(&m->mem, int, n);
     const char **images = ARENA_NEW_N(&m->mem, const char *, n);
     bool *fits = ARENA_NEW_N(&m->mem, bool, n);
     for (uint32_t i = 0; i < n; i++) {
         facts[i] = ec2_find_fact(sym_str(t, catalog_type_name(m->catalog, i)));
         fits[i] = spec_type_fits(spec, &m->ec, &ec2_facts[facts[i]]);
-        if (fits[i]) {
-            images[i] = image_of(m, t, cls, i);
+        int image = fits[i] ? image_of(m, scratch, t, cls, i) : -1;
+        if (image >= 0 && !ids[image]) {
+            ids[image] = arena_strdup(&m->mem, cls->amis[image].id);
         }
+        images[i] = image >= 0 ? ids[image] : NULL;
     }
     m->fits = fits;
     m->facts = facts;
@@ -253,6 +263,17 @@ static void put_reservations(struct market *m, const struct cloud *c, const stru
     m->reservations = v;
 }
 
+struct of_class {
+    const struct cloud *c;
+    const struct nodeclass *cls;
+};
+
+static bool observed(void *ctx, const char *type, struct ec2_observed *ret)
+{
+    const struct of_class *k = ctx;
+    return observed_of(k->c->rt->observed, k->cls, type, ret);
+}
+
 static struct market *market_new(struct cloud *c, const struct nodeclass *cls, const json_t *spec,
                                  struct err *reterr)
 {
@@ -262,15 +283,21 @@ static struct market *market_new(struct cloud *c, const struct nodeclass *cls, c
     arena_init(&m->mem, 0, SCRATCH_MAX);
     arena_init(&scratch, 0, SCRATCH_MAX);
     spec_ec2_class(c->rt, &m->mem, cls, spec, &m->ec);
-    struct ec2_catalog_in in = {.syms = t, .region = c->rt->opt->region, .cls = &m->ec};
+    struct of_class of_class = {c, cls};
+    struct ec2_catalog_in in = {.syms = t,
+                                .region = c->rt->opt->region,
+                                .cls = &m->ec,
+                                .observed = observed,
+                                .ctx = &of_class};
     class_zones(&scratch, t, cls, &in.zones);
     m->catalog = ec2_catalog(&scratch, &in, reterr);
-    arena_done(&scratch);
     if (!m->catalog) {
+        arena_done(&scratch);
         market_free(m);
         return NULL;
     }
-    put_types(m, t, cls, spec);
+    put_types(m, &scratch, t, cls, spec);
+    arena_done(&scratch);
     put_subnets(m, cls);
     put_reservations(m, c, cls, spec);
     return m;
@@ -414,6 +441,10 @@ static char *key_of(struct cloud *c, const struct nodeclass *cls, const json_t *
     put_i64(&b, jsonx_obj(spec, "connectionTracking") != NULL);
     put_i64(&b, reserve_selected(c, spec));
     put_status(&b, c->rt->syms, cls);
+    uint64_t seen = observed_version(c->rt->observed, cls);
+    if (seen) {
+        buf_printf(&b, "seen %s %llu", cls->m.name, (unsigned long long)seen);
+    }
     arena_done(&a);
     char *key = buf_take(&b);
     buf_done(&b);

@@ -222,7 +222,7 @@ static struct plan_type *collect_reserved(struct planner *p, uint32_t *ret_n)
 /* The type's value of the key, SYM_NONE if it has none. */
 static sym value_of(const struct planner *p, uint32_t type, sym key)
 {
-    const struct req *r = reqset_get(catalog_labels(p->in->catalog, type), key);
+    const struct req *r = catalog_label(p->in->catalog, type, key);
     return r && r->n > 0 ? r->values[0] : SYM_NONE;
 }
 

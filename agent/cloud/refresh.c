@@ -190,7 +190,7 @@ static void add_spot(struct refresh *r, const struct ec2_spot_prices *page)
         const struct ec2_spot_price *p = &page->v[i];
         int type = p->instance_type ? ec2_find_fact(p->instance_type) : -1;
         int zone = type >= 0 && p->zone ? zone_no(r, p->zone) : -1;
-        size_t at = zone >= 0 ? (size_t)type * ZONES_MAX + (size_t)zone : 0;
+        size_t at = zone >= 0 ? facts_place((uint32_t)type, (uint32_t)zone) : 0;
         if (zone >= 0 && (r->price[at] == 0 || p->wall_ns > r->made_ns[at])) {
             r->price[at] = p->price_pusd_h;
             r->made_ns[at] = p->wall_ns;
@@ -204,9 +204,9 @@ static void commit_spot(struct refresh *r)
     for (uint32_t z = 0; z < r->n_zones; z++) {
         int to = facts_zone(f, r->zones[z]);
         for (uint32_t t = 0; to >= 0 && t < ec2_facts_n; t++) {
-            int64_t price = r->price[(size_t)t * ZONES_MAX + z];
+            int64_t price = r->price[facts_place(t, z)];
             if (price > 0) {
-                f->spot[(size_t)t * ZONES_MAX + (size_t)to] = price;
+                f->spot[facts_place(t, (uint32_t)to)] = price;
                 f->spot_seen[t] |= UINT64_C(1) << to;
             }
         }

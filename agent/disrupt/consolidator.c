@@ -4,9 +4,11 @@
 #include "agent/claim/claim.h"
 #include "agent/claim/launchlog.h"
 #include "agent/cloud/cloud.h"
+#include "agent/consent/consent.h"
 #include "agent/leave/command.h"
 #include "agent/leave/holds.h"
 #include "agent/leave/spared.h"
+#include "agent/observe/observer.h"
 #include "agent/plan/creator.h"
 #include "agent/plan/picture.h"
 #include "agent/store/store.h"
@@ -35,6 +37,7 @@ struct consolidator {
     enum stage stage, then; /* then: after STAGE_QUIET */
     struct proposals proposals;
     struct timer soon, period, slice, quiet;
+    bool again;        /* the stage, because requests are being marked as begun */
     bool flipped;      /* since the last decision began */
     bool gives_way;    /* pods wait */
     unsigned yields;   /* in a row */
@@ -106,7 +109,7 @@ static const char *held(void *ctx, const struct snapshot_node *n)
 
 static int64_t churn_until(void *ctx UNUSED, const struct snapshot_node *n)
 {
-    return pool_has(n->pool, "ChurnGuard") ? NS_NEVER : 0;
+    return n->pool ? candidate_churn_until(n->pool->np) : 0;
 }
 
 static bool price_suspect(void *ctx, const struct snapshot_pool *p UNUSED)
@@ -130,26 +133,17 @@ static bool lacking(void *ctx, const struct snapshot_node *n)
  */
 
 /* Empty nodes are emptiness.h's, also those that are about to be: their last pods are on their way
- * out. Asked-for replacements are replacer.h's. */
-static bool is_ours(const struct consolidate_step *s)
+ * out; but where they wait for a decision they are ours. Asked-for replacements are replacer.h's.
+ */
+static bool is_ours(const struct consolidator *c, const struct consolidate_step *s)
 {
     for (uint32_t i = 0; i < s->n_out; i++) {
         if (str_eq(s->out[i].drift, "Replace")) {
             return false;
         }
     }
-    return s->reason != DISRUPT_EMPTY && (s->reason == DISRUPT_DRIFTED || s->n_moves > 0);
-}
-
-static bool waits_for_approval(const struct consolidator *c, const struct consolidate_step *s)
-{
-    for (uint32_t i = 0; i < s->n_out; i++) {
-        const struct nodepool *np = s->out[i].node->pool->np;
-        if (approval_of(np, c->rt->opt->approval) & (unsigned)s->reason) {
-            return true;
-        }
-    }
-    return false;
+    return s->reason == DISRUPT_EMPTY ? consent_needed(c->rt, s)
+                                      : s->reason == DISRUPT_DRIFTED || s->n_moves > 0;
 }
 
 static bool in_peace(const struct consolidator *c, const struct consolidate_step *s)
@@ -178,9 +172,21 @@ static void say_unapproved(struct consolidator *c, const struct consolidate_step
     }
 }
 
+/* An observer's steps never end: an open budget holds none of them up. */
+static bool is_held(const struct consolidator *c, const struct consolidate_step *s)
+{
+    for (uint32_t i = 0; i < s->n_held_by; i++) {
+        const struct reason *r = &s->held_by[i];
+        if (!c->rt->observer || r->code != REASON_Budget || r->limit == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool may_start(const struct consolidator *c, const struct consolidate_step *s)
 {
-    return is_ours(s) && s->n_held_by == 0 && !waits_for_approval(c, s) && !in_peace(c, s);
+    return is_ours(c, s) && !is_held(c, s) && !consent_needed(c->rt, s) && !in_peace(c, s);
 }
 
 static const char *pool_of(const struct consolidate_step *s)
@@ -212,7 +218,7 @@ static struct turn *turns_of(struct consolidator *c, const struct consolidate_re
     uint32_t n = 0;
     for (uint32_t i = 0; i < r->n_steps; i++) {
         const struct consolidate_step *s = &r->steps[i];
-        if (is_ours(s) && waits_for_approval(c, s)) {
+        if (is_ours(c, s) && consent_needed(c->rt, s)) {
             say_unapproved(c, s);
         }
         if (may_start(c, s)) {
@@ -239,6 +245,7 @@ static void on_end(void *ctx, const char *node UNUSED, const char *claim, enum c
     } else if (nc) {
         spared_put(c->spared, nc);
     }
+    consent_ended(c->rt->consent, claim, how);
     c->flipped = true;
     look_soon(c);
 }
@@ -303,11 +310,36 @@ static void say_begins(struct consolidator *c, const struct consolidate_step *s,
              log_n(s->n_moves), "savingsPerHour", usd, "plan", s->digest);
 }
 
+typedef void (*observer_fn)(struct observer *, const struct observer_step *);
+
+static void tell_observer(struct consolidator *c, const struct consolidate_step *s, observer_fn fn)
+{
+    const struct nodeclaim **out = ARENA_NEW_N(&c->mem, const struct nodeclaim *, s->n_out);
+    for (uint32_t i = 0; i < s->n_out; i++) {
+        out[i] = s->out[i].node->claim;
+    }
+    const struct observer_step step = {.reason = s->reason == DISRUPT_DRIFTED ? "Drifted"
+                                                                              : "Underutilized",
+                                       .out = out,
+                                       .n_out = s->n_out,
+                                       .n_in = s->n_in,
+                                       .price_in_pusd_h = s->price_in_pusd_h};
+    fn(c->rt->observer, &step);
+}
+
 static void would_start(struct consolidator *c, const struct consolidate_step *s)
 {
+    tell_observer(c, s, observer_removes);
     if (!map_has(c->said, s->digest)) {
         map_put(c->said, s->digest, c, NULL);
         say_begins(c, s, "would disrupt node(s)");
+    }
+}
+
+static void spare(struct consolidator *c, const struct consolidate_step *s)
+{
+    for (uint32_t i = 0; i < s->n_out; i++) {
+        spared_put(c->spared, s->out[i].node->claim);
     }
 }
 
@@ -319,6 +351,7 @@ static void start(struct consolidator *c, const struct consolidate_step *s)
     }
     struct order **in = make_orders(c, s);
     if (!in) {
+        spare(c, s);
         return;
     }
     const struct snapshot_node **out = ARENA_NEW_N(&c->mem, const struct snapshot_node *, s->n_out);
@@ -327,6 +360,7 @@ static void start(struct consolidator *c, const struct consolidate_step *s)
     }
     struct command_spec spec = {.reason = s->reason,
                                 .type = s->reason == DISRUPT_DRIFTED ? ""
+                                        : s->reason == DISRUPT_EMPTY ? "empty"
                                         : s->n_out > 1               ? "multi"
                                                                      : "single",
                                 .plan = s->digest,
@@ -375,7 +409,7 @@ static void options_of(struct consolidator *c, struct consolidate_options *ret)
 static void open_decision(struct consolidator *c, enum stage stage)
 {
     /* Brakes do not shape the plan: they bound how much of it begins. */
-    const struct picture_in in = {.launches_left = -1};
+    struct picture_in in = {.launches_left = -1};
     const struct candidate_facts facts = {.ctx = c,
                                           .nominated = nominated,
                                           .in_command = in_command,
@@ -392,6 +426,7 @@ static void open_decision(struct consolidator *c, enum stage stage)
     c->begun_ns = now_of(c);
     arena_init(&c->mem, 64 << 10, CONSOLIDATOR_ARENA_MAX);
     store_freeze(c->rt->store);
+    in.leaving = observer_leaving(c->rt->observer, &c->mem, &in.n_leaving);
     picture_build(c->rt, &c->mem, &in, &c->snap);
     options_of(c, &o);
     c->pass = consolidate_begin(&c->mem, &c->snap, &facts, &o);
@@ -408,7 +443,8 @@ static bool may_decide(const struct consolidator *c)
 
 static bool busy(const struct consolidator *c)
 {
-    return store_frozen(c->rt->store) || commands_opening(c->rt->commands);
+    return store_frozen(c->rt->store) || commands_opening(c->rt->commands) ||
+           consent_busy(c->rt->consent);
 }
 
 /* ---- after a decision --------------------------------------------------------------------------
@@ -419,6 +455,7 @@ static void on_quiet(void *arg)
     struct consolidator *c = arg;
     if (!may_decide(c)) {
         proposals_clear(&c->proposals);
+        c->again = false;
         c->stage = STAGE_IDLE;
         return; /* the period comes again */
     }
@@ -436,6 +473,21 @@ static void quiet_until(struct consolidator *c, enum stage then, int64_t at_ns)
     timer_set(&c->rt->timers, &c->quiet, at_ns, on_quiet, c);
 }
 
+/* What needs a decision: asked for once it has been found again; and what has been approved. */
+static void propose_with_consent(struct consolidator *c, const struct consolidate_result *r)
+{
+    struct consent *consent = c->rt->consent;
+    consent_look(consent, &c->mem, &c->snap, r);
+    for (uint32_t i = 0; i < r->n_steps && c->proposals.n < CONSOLIDATOR_STEPS_MAX; i++) {
+        const struct consolidate_step *s = &r->steps[i];
+        if (is_ours(c, s) && consent_needed(c->rt, s) &&
+            consent_wants(consent, &c->mem, &c->snap, s)) {
+            proposals_add(&c->proposals, s)->files = true;
+        }
+    }
+    consent_propose(consent, &c->proposals);
+}
+
 static void propose(struct consolidator *c, const struct consolidate_result *r)
 {
     int64_t left = c->rt->opt->mode == MODE_OBSERVE ? -1 : creator_launches_left(c->rt->creator);
@@ -448,19 +500,66 @@ static void propose(struct consolidator *c, const struct consolidate_result *r)
         }
         left -= left >= 0 ? s->n_in : 0;
         proposals_add(&c->proposals, s);
+        if (c->rt->observer) {
+            tell_observer(c, s, observer_intends);
+        }
         log_debug(c->rt->log, "step decided on, waiting before it begins", "Node",
                   s->out[0].node->name, "nodes", log_n(s->n_out), "replacements", log_n(s->n_in));
     }
+    propose_with_consent(c, r);
 }
 
+static void ask_for(struct consolidator *c, struct proposal *p, const struct consolidate_step *s)
+{
+    p->found = true;
+    if (consent_wants(c->rt->consent, &c->mem, &c->snap, s)) {
+        consent_file(c->rt->consent, &c->mem, &c->snap, s);
+    }
+}
+
+/* Marked as begun first, and when that is answered looked for once more. What steps before it use
+ * up of a budget may never be approved: then it is looked at by itself. */
+static void begin_approved(struct consolidator *c, struct proposal *p,
+                           const struct consolidate_step *s, bool behind)
+{
+    struct consent *consent = c->rt->consent;
+    if (!consent_covers(consent, &c->mem, &c->snap, p->request, s)) {
+        p->found = true; /* the next plan asks anew */
+    } else if (s->n_held_by > 0 || behind || in_peace(c, s)) {
+        p->waits = p->found = c->stage == STAGE_ALONE;
+    } else if (consent_begun(consent, p->request)) {
+        p->found = true;
+        start(c, s);
+    } else if (!p->asked) {
+        p->asked = c->again = true;
+        consent_begin(consent, p->request);
+    } else {
+        p->waits = p->found = true; /* it could not be marked */
+    }
+}
+
+/* A step assumes those before it: behind one that stays nothing begins but what holds alone. */
 static void carry_out(struct consolidator *c, const struct consolidate_result *r)
 {
+    bool behind = false;
     for (uint32_t i = 0; i < r->n_steps; i++) {
-        struct proposal *p = proposals_of(&c->proposals, &r->steps[i]);
-        if (p && !p->found && proposal_holds(p, &r->steps[i]) && may_start(c, &r->steps[i])) {
-            p->found = true;
-            start(c, &r->steps[i]);
+        const struct consolidate_step *s = &r->steps[i];
+        struct proposal *p = proposals_of(&c->proposals, s);
+        bool begins = false;
+        if (p && !p->found && p->files) {
+            ask_for(c, p, s);
+        } else if (p && !p->found && p->request) {
+            begin_approved(c, p, s, behind);
+            begins = p->found && !p->waits;
+        } else if (p && !p->found && proposal_holds(p, s) && may_start(c, s)) {
+            begins = !behind;
+            p->behind = behind;
+            p->found = begins || c->stage == STAGE_ALONE; /* the next plan has it, or not */
+            if (begins) {
+                start(c, s);
+            }
         }
+        behind |= !begins && s->n_moves > 0;
     }
 }
 
@@ -469,10 +568,13 @@ static void spare_rest(struct consolidator *c)
 {
     for (uint32_t i = 0; i < c->proposals.n; i++) {
         const struct proposal *p = &c->proposals.v[i];
-        for (uint32_t k = 0; !p->found && k < p->n; k++) {
+        if (p->request && (!p->found || p->waits)) {
+            consent_rest(c->rt->consent, p->request, !p->found);
+        }
+        for (uint32_t k = 0; !p->found && !p->request && !p->files && k < p->n; k++) {
             const struct nodeclaim *nc = store_claim(c->rt->store, p->claims[k]);
             if (nc && str_eq(nc->m.uid, p->uids[k])) {
-                spared_put(c->spared, nc);
+                (p->behind ? spared_put_briefly : spared_put)(c->spared, nc);
             }
         }
     }
@@ -520,6 +622,11 @@ static void decided(struct consolidator *c)
     carry_out(c, r);
     close_decision(c);
     c->flipped = true;
+    if (c->again) {
+        c->again = false;
+        quiet_until(c, stage, now_of(c)); /* once it is known whether they may begin */
+        return;
+    }
     if (stage == STAGE_AGAIN && !proposals_all_found(&c->proposals)) {
         quiet_until(c, STAGE_ALONE, now_of(c)); /* once commands are open that were begun */
         return;
@@ -635,7 +742,7 @@ static void on_object(void *arg, const char *key UNUSED, const void *before UNUS
 struct consolidator *consolidator_new(struct runtime *rt)
 {
     static const enum store_kind kinds[] = {STORE_CLAIM, STORE_POOL, STORE_CLASS, STORE_PDB,
-                                            STORE_HOLD};
+                                            STORE_HOLD,  STORE_DREQ, STORE_DGRANT};
     struct consolidator *c = NEW(struct consolidator);
     c->rt = rt;
     c->launches = launchlog_new(rt);

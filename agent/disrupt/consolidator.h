@@ -4,16 +4,17 @@
  *     flip or period → plan → steps that may start → 15 s of quiet → plan again → command.h
  *
  * The plan is the one that `kubectl karp consolidate --dry-run` prints: the same core, options and
- * facts, with Empty, Underutilized and Drifted. Empty steps are emptiness.h's, as are nodes whose
- * last pods are on their way out, and a node whose replacement was asked for is replacer.h's; all
- * others are carried out here.
+ * facts, with Empty, Underutilized and Drifted. Empty steps are emptiness.h's unless they wait for a
+ * decision, as are nodes whose last pods are on their way out, and a node whose replacement was asked
+ * for is replacer.h's; all others are carried out here.
  *
  *  - Decided on are the steps that nothing holds (budgets, Holds, approval), none of whose nodes is
  *    left in peace (spared.h), pools by turns, as many as the brakes let launch.
  *  - After CONSOLIDATOR_QUIET_NS the plan is made again from what is known then. A step goes on if
  *    it is found again: the same nodes, replacements no dearer, at least 80% of the saving, no
- *    single replica more that is moved. Where the plan has become another, the nodes that were
- *    decided on are looked at once more by themselves, so that change elsewhere does not keep them.
+ *    single replica more that is moved. Where the plan has become another, or a step before it
+ * stays (each assumes those before it), the nodes that were decided on are looked at once more by
+ *    themselves, so that change elsewhere does not keep them.
  *    Validated once more, by a list of the pods, it is in the command.
  *  - What is left then, or was let go by its command, is left in peace.
  *
@@ -23,10 +24,14 @@
  * writing is not allowed, EC2 is failing or the clocks differ. A pool keeps its nodes whose last
  * launches failed (launchlog.h), whose nodes do not register or help nobody.
  *
- * Where a pool asks for approval (core/approval.h) nothing is begun for those reasons; an Event
- * DisruptionBlocked on Node and NodeClaim says so.
+ * Where a pool asks for a decision about the reason (core/approval.h) the quiet time leads to a
+ * DisruptionRequest instead of a command, and an Event DisruptionBlocked on Node and NodeClaim says
+ * so. What was approved goes the same way again, from the request instead of from a plan; between
+ * being found again and being begun the request is marked as begun, and the plan made once more
+ * (consent.h).
  *
- * Mode provision removes nothing; mode observe logs what it would do, each step once.
+ * Mode provision removes nothing; mode observe logs what it would do, each step once, and
+ * tells observer.h; what it counted as gone is leaving in the next plan.
  */
 #ifndef KARP_AGENT_CONSOLIDATOR_H
 #define KARP_AGENT_CONSOLIDATOR_H

@@ -19,10 +19,12 @@
 #define BACKOFF_NS (1 * NS_PER_S)
 #define BACKOFF_MAX_NS (60 * NS_PER_S)
 
+static const char *const by_network[] = {"SecurityGroupDrift", "SubnetDrift"};
+
 /* What was found of a claim. */
 struct finding {
     char *uid;
-    const char *reason; /* a literal of the core's; NULL = it does not drift */
+    const char *reason; /* a literal; NULL = it does not drift */
     char *text;
 };
 
@@ -85,6 +87,7 @@ static void put(struct drifted *d, const struct nodeclaim *nc, const struct drif
     const struct condition *have = condition_find(&nc->conditions, CONDITION);
     bool is = have && have->status == STATUS_TRUE;
     if (found->reason ? is && str_eq(have->reason, found->reason) : !have) {
+        finding_drop(d, nc->m.name); /* one that waits to be written is out of date */
         return;
     }
     struct finding *f = NEW(struct finding);
@@ -110,6 +113,18 @@ struct tally {
     uint32_t drifted, nodes;
 };
 
+/* What was found out once holds until it is known again. */
+static struct drift network_as_said(const struct nodeclaim *nc)
+{
+    const struct condition *c = condition_find(&nc->conditions, CONDITION);
+    for (size_t i = 0; c && c->status == STATUS_TRUE && i < ARRAY_LEN(by_network); i++) {
+        if (str_eq(c->reason, by_network[i])) {
+            return (struct drift){by_network[i], c->message, c->transition_ns};
+        }
+    }
+    return (struct drift){NULL, NULL, 0};
+}
+
 static void look_at(struct drifted *d, struct arena *a, const struct snapshot *s,
                     struct tally *pools)
 {
@@ -122,6 +137,9 @@ static void look_at(struct drifted *d, struct arena *a, const struct snapshot *s
         struct drift found = drift_of(a, s, n, DRIFT_AFRESH);
         if (str_eq(found.reason, "Replace")) {
             found = (struct drift){NULL, NULL, 0};
+        }
+        if (!found.reason && cloud_network(d->rt->cloud, a, n->claim, &found) == NETWORK_UNKNOWN) {
+            found = network_as_said(n->claim);
         }
         t->nodes++;
         t->drifted += found.reason != NULL;

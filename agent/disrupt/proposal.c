@@ -6,12 +6,17 @@
 
 #define WORTH_PERCENT 80
 
-void proposals_add(struct proposals *p, const struct consolidate_step *s)
+static struct proposal *add(struct proposals *p)
 {
     size_t n = p->n, cap = p->cap;
     ARRAY_GROW(p->v, n, cap);
     p->cap = (uint32_t)cap;
-    struct proposal *q = &p->v[p->n++];
+    return &p->v[p->n++];
+}
+
+struct proposal *proposals_add(struct proposals *p, const struct consolidate_step *s)
+{
+    struct proposal *q = add(p);
     *q = (struct proposal){.reason = s->reason,
                            .claims = NEW_N(char *, s->n_out),
                            .uids = NEW_N(char *, s->n_out),
@@ -25,6 +30,21 @@ void proposals_add(struct proposals *p, const struct consolidate_step *s)
         q->claims[i] = xstrdup(s->out[i].node->claim->m.name);
         q->uids[i] = xstrdup(s->out[i].node->claim->m.uid);
     }
+    return q;
+}
+
+void proposals_add_request(struct proposals *p, const struct dreq *r)
+{
+    struct proposal *q = add(p);
+    *q = (struct proposal){.reason = r->reason,
+                           .claims = NEW_N(char *, r->n_candidates),
+                           .uids = NEW_N(char *, r->n_candidates),
+                           .n = r->n_candidates,
+                           .request = xstrdup(r->m.name)};
+    for (uint32_t i = 0; i < r->n_candidates; i++) {
+        q->claims[i] = xstrdup(r->candidates[i].claim);
+        q->uids[i] = xstrdup(r->candidates[i].uid);
+    }
 }
 
 void proposals_clear(struct proposals *p)
@@ -36,6 +56,7 @@ void proposals_clear(struct proposals *p)
         }
         free(p->v[i].claims);
         free(p->v[i].uids);
+        free(p->v[i].request);
     }
     free(p->v);
     *p = (struct proposals){NULL, 0, 0};
@@ -56,12 +77,11 @@ static bool same(const struct proposal *p, const struct consolidate_step *s)
 
 struct proposal *proposals_of(struct proposals *p, const struct consolidate_step *s)
 {
-    for (uint32_t i = 0; i < p->n; i++) {
-        if (same(&p->v[i], s)) {
-            return &p->v[i];
-        }
+    struct proposal *ret = NULL;
+    for (uint32_t i = 0; i < p->n && !(ret && !ret->found); i++) {
+        ret = same(&p->v[i], s) ? &p->v[i] : ret;
     }
-    return NULL;
+    return ret;
 }
 
 bool proposal_holds(const struct proposal *p, const struct consolidate_step *s)

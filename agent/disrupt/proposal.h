@@ -6,6 +6,7 @@
 #define KARP_AGENT_PROPOSAL_H
 
 #include "common/core/consolidate.h"
+#include "common/core/dreq.h"
 
 struct proposal {
     enum disruption_reason reason;
@@ -14,7 +15,12 @@ struct proposal {
     bool replaces, return_to_weight;
     uint32_t n_singles;
     int64_t price_in_pusd_h, saving_pusd_h;
-    bool found; /* again */
+    char *request; /* the DisruptionRequest that stands behind it, or NULL */
+    bool files;    /* once found again it is asked for, not begun */
+    bool asked;    /* the request is to be marked as begun */
+    bool waits;    /* found, but held for the moment */
+    bool behind; /* it was found, but behind a step that stays */
+    bool found;    /* again */
 };
 
 struct proposals {
@@ -22,9 +28,13 @@ struct proposals {
     uint32_t n, cap;
 };
 
-void proposals_add(struct proposals *p, const struct consolidate_step *s);
+/* The new one is good until another is added. */
+struct proposal *proposals_add(struct proposals *p, const struct consolidate_step *s);
+/* What was approved. */
+void proposals_add_request(struct proposals *p, const struct dreq *r);
 void proposals_clear(struct proposals *p);
-/* The one that the step stands for: the same nodes for the same reason. NULL if there is none. */
+/* The one that the step stands for: the same nodes for the same reason, not found yet if there are
+ * several. NULL if there is none. */
 struct proposal *proposals_of(struct proposals *p, const struct consolidate_step *s);
 /* The step is worth what was proposed: replacements no dearer, at least 80% of the saving, no
  * single replica more. Drift and return-to-weight are not about money. */

@@ -2,27 +2,19 @@
 #include "entry.h"
 
 #include "agent/claim/claim.h"
-#include "agent/cloud/cloud.h"
+#include "agent/consent/consent.h"
 #include "agent/leave/command.h"
 #include "agent/store/store.h"
-#include "common/aws/price.h"
+#include "common/base/price.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
+#include "common/core/approval.h"
 #include "common/core/catalog.h"
 #include "why.h"
 
 bool entry_due(const struct nodeclaim *nc)
 {
     return *nc->provider_id && store_ours(&nc->class_ref);
-}
-
-static int64_t price_of(const struct runtime *rt, const struct nodeclaim *nc)
-{
-    enum capacity_type ct = capacity_type_of(labels_get(&nc->m.labels, L_CAPACITY_TYPE));
-    return ct == CT_COUNT || !*nc->provider_id
-               ? PRICE_UNKNOWN
-               : cloud_price(rt->cloud, claim_label(rt, nc, L_INSTANCE_TYPE),
-                             claim_label(rt, nc, L_ZONE), ct);
 }
 
 static void put(json_t *o, const char *key, const char *text)
@@ -60,7 +52,7 @@ static void put_command(const struct runtime *rt, json_t *o, const char *id)
         if (n == COMMAND_REPLACEMENTS_MAX || !command_replaces(nc, id)) {
             continue;
         }
-        int64_t price = price_of(rt, nc);
+        int64_t price = claim_price(rt, nc);
         names[n++] = nc->m.name;
         known &= price >= 0 && price != PRICE_UNKNOWN;
         sum += known ? price : 0;
@@ -79,6 +71,19 @@ static void put_command(const struct runtime *rt, json_t *o, const char *id)
 
 /* ---- the whole ---------------------------------------------------------------------------------
  */
+
+/* Who let it go, where that was asked. */
+static void put_request(const struct runtime *rt, json_t *o, const struct nodeclaim *nc,
+                        const char *code)
+{
+    const struct dreq *r = approval_reason_named(code) ? consent_request_of(rt, nc->m.uid) : NULL;
+    if (r && approval_reason_named(code) == (unsigned)r->reason) {
+        put(o, "request", r->m.name);
+        put(o, "grant", r->grant);
+        put(o, "approvedBy", r->approved_by);
+        put(o, "planDigest", r->plan);
+    }
+}
 
 json_t *entry_new(struct runtime *rt, const struct nodeclaim *nc)
 {
@@ -104,6 +109,7 @@ json_t *entry_new(struct runtime *rt, const struct nodeclaim *nc)
     if (why.command && command_plan_of(nc, plan)) {
         put(o, "planDigest", plan);
     }
-    put_price(o, "pricePerHour", price_of(rt, nc));
+    put_request(rt, o, nc, why.code);
+    put_price(o, "pricePerHour", claim_price(rt, nc));
     return o;
 }

@@ -8,6 +8,8 @@
  *   reason, actor, message   why.h
  *   command       ID of the command that replaced it (leave/command.h)
  *   planDigest    of the plan's step that was carried out (core/plan.h), as `consolidate` prints it
+ *   request, grant, approvedBy   where it waited for a decision: the DisruptionRequest, the
+ *                 DisruptionGrant that covered it, and who approved, or wrote the grant
  *   replacedBy    the NodeClaims that came for it and the others of the command, at most
  *                 ENTRY_REPLACEMENTS_MAX by name
  *   pricePerHour, replacementPricePerHour   of it, and of all that came for the command; absent

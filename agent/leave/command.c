@@ -2,6 +2,7 @@
 #include "command.h"
 
 #include "agent/claim/claim.h"
+#include "agent/consent/consent.h"
 #include "agent/plan/creator.h"
 #include "agent/store/intents.h"
 #include "agent/store/store.h"
@@ -199,6 +200,16 @@ static bool forbids(const struct meta *m)
     return v && !str_eq(v, "false");
 }
 
+/* Plans and empty nodes wait for a decision where the pool asks for one; replacements that were
+ * asked for do not. */
+static const char *unapproved(const struct member *m, const struct nodeclaim *nc)
+{
+    char plan[COMMAND_PLAN + 1];
+    return m->c->reason == DISRUPT_EMPTY || command_plan_of(nc, plan)
+               ? consent_stops(m->c->all->rt, nc, m->c->reason)
+               : NULL;
+}
+
 const char *member_changed(const struct member *m)
 {
     struct runtime *rt = m->c->all->rt;
@@ -221,6 +232,7 @@ const char *member_changed(const struct member *m)
         return "its taint or mark was taken off";
     }
     const char *held = hold_stops(rt, nc);
+    held = held ? held : unapproved(m, nc);
     if (held) {
         return held;
     }
@@ -400,12 +412,38 @@ static const char *replacement_look(struct command *c, struct replacement *r)
     return NULL;
 }
 
+/* NULL, or why pods cannot go to that node any more. */
+static const char *target_lost(const struct command *c, const char *target)
+{
+    const struct store *s = c->all->rt->store;
+    const struct nodeclaim *nc = store_claim(s, target);
+    const struct node *n =
+        nc ? store_node_by_provider_id(s, nc->provider_id, NULL) : store_node(s, target);
+    if (!n || store_leaving(s, n)) {
+        return "a node that its pods were to go to leaves";
+    }
+    return n->unschedulable          ? "a node that its pods were to go to was cordoned"
+           : n->ready != STATUS_TRUE ? "a node that its pods were to go to is not ready"
+                                     : NULL;
+}
+
+/* Its place is gone before anything was evicted for it. */
+static const char *places_left(const struct command *c)
+{
+    const char *why = NULL;
+    for (uint32_t i = 0; i < c->n_moves && !why; i++) {
+        why = target_lost(c, c->moves[i].target);
+    }
+    return why;
+}
+
 static void on_look(void *arg)
 {
     struct command *c = arg;
     struct runtime *rt = c->all->rt;
     uint32_t ready = 0;
     const char *why = world_moved(c);
+    why = why ? why : places_left(c);
     for (uint32_t i = 0; i < c->n_in && !why; i++) {
         why = replacement_look(c, &c->in[i]);
         c->in_vain = why != NULL;
@@ -497,26 +535,6 @@ static void command_launch(struct command *c)
         annotate(c, o);
         creator_send(rt->creator, o, command_reason_of(c->reason)->metric, on_created, &c->in[i]);
     }
-}
-
-static bool target_leaves(const struct command *c, const char *target)
-{
-    const struct store *s = c->all->rt->store;
-    const struct nodeclaim *nc = store_claim(s, target);
-    const struct node *n =
-        nc ? store_node_by_provider_id(s, nc->provider_id, NULL) : store_node(s, target);
-    return !n || store_leaving(s, n);
-}
-
-/* Its place is gone before anything was evicted for it. */
-static const char *places_left(const struct command *c)
-{
-    for (uint32_t i = 0; i < c->n_moves; i++) {
-        if (target_leaves(c, c->moves[i].target)) {
-            return "a node that its pods were to go to leaves";
-        }
-    }
-    return NULL;
 }
 
 void command_go(struct command *c)

@@ -4,6 +4,7 @@
 #include "agent/claim/claim.h"
 #include "agent/claim/launchlog.h"
 #include "agent/cloud/cloud.h"
+#include "agent/observe/observer.h"
 #include "agent/plan/poolgate.h"
 #include "agent/store/store.h"
 #include "agent/work/gate.h"
@@ -63,7 +64,8 @@ static bool nominated(void *ctx, const struct snapshot_node *n, const char **ret
 {
     const struct emptiness *e = ctx;
     const struct waiting *w = n->claim ? waiting_of(e, n) : NULL;
-    return (w && w->spared) || command_expected(e->rt, n->node, n->claim);
+    return (w && w->spared) || command_expected(e->rt, n->node, n->claim) ||
+           (n->claim && observer_removed(e->rt->observer, n->claim));
 }
 
 static bool in_command(void *ctx, const struct snapshot_node *n)
@@ -201,10 +203,19 @@ static bool wait_for(struct emptiness *e, const struct nodeclaim *nc, bool spare
     return true;
 }
 
+static struct observer_step step_of(const struct snapshot_node *n)
+{
+    return (struct observer_step){.reason = "Empty", .out = &n->claim, .n_out = 1};
+}
+
 static void wait_quiet(struct emptiness *e, const struct snapshot_node *n)
 {
     if (!wait_for(e, n->claim, false, EMPTINESS_QUIET_NS)) {
         return;
+    }
+    if (e->rt->observer) {
+        const struct observer_step s = step_of(n);
+        observer_intends(e->rt->observer, &s);
     }
     log_debug(e->rt->log, "node is empty, waiting before its removal", "Node", n->name, "NodeClaim",
               n->claim->m.name);
@@ -239,6 +250,8 @@ static void look(struct emptiness *e)
 
 static void would_remove(struct emptiness *e, const struct snapshot_node *n)
 {
+    const struct observer_step s = step_of(n);
+    observer_removes(e->rt->observer, &s);
     if (!map_has(e->said, n->claim->m.uid)) {
         map_put(e->said, n->claim->m.uid, e, NULL);
         log_info(e->rt->log, "would disrupt node(s)", "reason", "empty", "decision", "delete",

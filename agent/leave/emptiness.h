@@ -12,9 +12,10 @@
  * differ; a pool whose last launches failed keeps its nodes (launchlog.h).
  *
  * Where a pool asks for a decision about empty nodes (core/approval.h) they stay, and an Event says
- * so.
+ * so; with a decision they are consolidator.h's.
  *
- * Mode provision removes nothing by its own decision; mode observe logs what it would remove.
+ * Mode provision removes nothing by its own decision; mode observe logs what it would remove
+ * and tells observer.h.
  */
 #ifndef KARP_AGENT_EMPTINESS_H
 #define KARP_AGENT_EMPTINESS_H

@@ -2,6 +2,7 @@
 #include "expiration.h"
 
 #include "agent/claim/claim.h"
+#include "agent/observe/observer.h"
 #include "agent/store/store.h"
 #include "agent/work/gate.h"
 #include "common/base/alloc.h"
@@ -114,6 +115,18 @@ static bool held(struct expiration *e, const struct nodeclaim *nc)
     return by != NULL;
 }
 
+/* Whoever is in charge may have been faster. */
+static void would_expire(struct expiration *e, const struct nodeclaim *nc)
+{
+    const struct nodepool *np = store_pool(e->rt->store, nc->pool);
+    int64_t at_ns = expiration_of(e->rt->opt, np, nc).delete_ns;
+    bool gone_before = nc->m.deleted_ns && nc->m.deleted_ns < at_ns;
+    if (at_ns <= clock_wall(e->rt->clock) && !gone_before && !hold_stops(e->rt, nc)) {
+        const struct observer_step s = {.reason = "Expired", .out = &nc, .n_out = 1};
+        observer_removes(e->rt->observer, &s);
+    }
+}
+
 static void sort_in(struct expiration *e, struct map *cohorts, const struct nodeclaim *nc)
 {
     const struct nodepool *np = store_pool(e->rt->store, nc->pool);
@@ -146,11 +159,25 @@ static void let_go(struct expiration *e, struct cohort *c)
     }
 }
 
+static void observe(struct expiration *e)
+{
+    for (MAP_EACH(store_all(e->rt->store, STORE_CLAIM), it)) {
+        const struct nodeclaim *nc = map_value(it);
+        if (store_ours(&nc->class_ref)) {
+            would_expire(e, nc);
+        }
+    }
+}
+
 static void look(void *arg)
 {
     struct expiration *e = arg;
     struct runtime *rt = e->rt;
     timer_set(&rt->timers, &e->timer, clock_mono(rt->clock) + EXPIRATION_LOOK_NS, look, e);
+    if (rt->observer && store_synced(rt->store) && !runtime_clock_skewed(rt)) {
+        observe(e);
+        return;
+    }
     if (!store_synced(rt->store) || !gate_open(rt->gate) || runtime_clock_skewed(rt)) {
         return;
     }
@@ -188,7 +215,7 @@ void expiration_free(struct expiration *e)
 
 void expiration_start(struct expiration *e)
 {
-    if (e->rt->opt->mode == MODE_FULL) {
+    if (e->rt->opt->mode != MODE_PROVISION) {
         look(e);
     }
 }

@@ -13,8 +13,8 @@
  * karp.dev/expiration-max-delay (--expiration-max-delay, 72h) is then deleted as above.
  *
  * A value that cannot be read disrupts nothing, and the pool has an Event InvalidAnnotation.
- * Nothing expires while the clocks differ or the mode is not full, and no node that is held
- * (holds.h); afterwards its time has come as that of all others.
+ * Nothing expires while the clocks differ or the mode is not full (observe tells observer.h), and
+ * no node that is held (holds.h); afterwards its time has come as that of all others.
  */
 #ifndef KARP_AGENT_EXPIRATION_H
 #define KARP_AGENT_EXPIRATION_H

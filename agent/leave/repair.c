@@ -2,6 +2,7 @@
 #include "repair.h"
 
 #include "agent/claim/claim.h"
+#include "agent/observe/observer.h"
 #include "agent/store/store.h"
 #include "agent/work/cond.h"
 #include "agent/work/gate.h"
@@ -215,6 +216,11 @@ static void repair(struct repair *r, const struct patient *p)
     static const struct departure why = {
         .metric = "unhealthy", .mark = "Unhealthy", .now = true, .voluntary = true};
     const struct nodeclaim *nc = p->nc;
+    if (r->rt->observer) {
+        const struct observer_step s = {.reason = "Unhealthy", .out = &nc, .n_out = 1};
+        observer_removes(r->rt->observer, &s);
+        return;
+    }
     if (depart_has(r->depart, nc->m.name)) {
         return;
     }
@@ -268,7 +274,8 @@ static void look(void *arg)
     struct repair *r = arg;
     struct runtime *rt = r->rt;
     timer_set(&rt->timers, &r->timer, clock_mono(rt->clock) + REPAIR_LOOK_NS, look, r);
-    if (!store_synced(rt->store) || !gate_open(rt->gate) || runtime_clock_skewed(rt)) {
+    bool may = rt->observer || gate_open(rt->gate);
+    if (!store_synced(rt->store) || !may || runtime_clock_skewed(rt)) {
         return;
     }
     struct map *cohorts = map_new(STORE_MAX_OBJECTS);
@@ -305,7 +312,7 @@ void repair_free(struct repair *r)
 
 void repair_start(struct repair *r)
 {
-    if (r->rt->opt->gate_node_repair && r->rt->opt->mode == MODE_FULL) {
+    if (r->rt->opt->gate_node_repair && r->rt->opt->mode != MODE_PROVISION) {
         look(r);
     }
 }

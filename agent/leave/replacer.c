@@ -4,6 +4,7 @@
 #include "agent/claim/claim.h"
 #include "agent/claim/launchlog.h"
 #include "agent/cloud/cloud.h"
+#include "agent/observe/observer.h"
 #include "agent/plan/creator.h"
 #include "agent/plan/picture.h"
 #include "agent/store/store.h"
@@ -62,7 +63,7 @@ static enum want want_of(const struct replacer *r, const struct nodeclaim *nc)
 {
     const struct nodepool *np = store_pool(r->rt->store, nc->pool);
     if (nc->m.deleted_ns || !np || !store_ours(&nc->class_ref) ||
-        commands_has(r->rt->commands, nc->m.name)) {
+        commands_has(r->rt->commands, nc->m.name) || observer_removed(r->rt->observer, nc)) {
         return WANT_NOTHING;
     }
     if (asked_for(&nc->m.annotations, nc) || asked_for(&np->m.annotations, nc)) {
@@ -228,6 +229,15 @@ static void start(struct replacer *r, const struct snapshot_node *n, struct orde
                                       .end = on_end,
                                       .ctx = r};
     if (r->rt->opt->mode == MODE_OBSERVE) {
+        struct observer_step s = {.reason =
+                                      want_of(r, n->claim) == WANT_EXPIRED ? "Expired" : "Replaced",
+                                  .out = &n->claim,
+                                  .n_out = 1,
+                                  .n_in = n_in};
+        for (uint32_t i = 0; i < n_in; i++) {
+            s.price_in_pusd_h += in[i]->price_pusd_h;
+        }
+        observer_removes(r->rt->observer, &s);
         log_info(r->rt->log, "would disrupt node(s)", "reason", "drifted", "decision",
                  n_in ? "replace" : "delete", "Node", n->name, "NodeClaim", n->claim->m.name,
                  "NodePool", n->pool->np->m.name);

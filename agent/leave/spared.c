@@ -59,6 +59,14 @@ void spared_put(struct spared *s, const struct nodeclaim *nc)
     row->until_ns = clock_mono(s->rt->clock) + (ns < SPARED_MAX_NS ? ns : SPARED_MAX_NS);
 }
 
+void spared_put_briefly(struct spared *s, const struct nodeclaim *nc)
+{
+    struct row *row = row_of(s, nc);
+    if (row) {
+        row->until_ns = clock_mono(s->rt->clock) + SPARED_NS;
+    }
+}
+
 bool spared_has(const struct spared *s, const struct nodeclaim *nc)
 {
     const struct row *row = map_get(s->claims, nc->m.name);

@@ -17,6 +17,7 @@ struct job {
     const char *reason;
     creator_fn done;
     void *arg;
+    uint64_t creation; /* the launcher's number */
 };
 
 struct creator {
@@ -53,7 +54,7 @@ static void job_end(struct job *j, const char *claim, const char *why)
     job_free(j);
 }
 
-static void remember(struct creator *c, const struct job *j, const char *claim, const char *uid)
+static void remember(struct creator *c, const struct job *j, const char *claim)
 {
     const struct order *o = j->order;
     brake_created(c->brake, claim, o);
@@ -63,9 +64,6 @@ static void remember(struct creator *c, const struct job *j, const char *claim, 
         intents_put(c->rt->intents, claim, o->pods[i].key, o->pods[i].uid);
     }
     metric_add(c->created, LABELS(j->reason, o->pool, o->min_values_relaxed ? "true" : "false"), 1);
-    if (c->rt->launcher && uid) {
-        launcher_created(c->rt->launcher, claim, uid);
-    }
 }
 
 static void on_created(void *arg, const struct kube_resp *resp)
@@ -79,8 +77,12 @@ static void on_created(void *arg, const struct kube_resp *resp)
     }
     c->n_open--;
     pump_soon(c);
-    if (resp->err.kind == ERR_NONE && name) {
-        remember(c, j, name, uid);
+    bool created = resp->err.kind == ERR_NONE && name;
+    if (c->rt->launcher) {
+        launcher_created(c->rt->launcher, j->creation, created ? name : NULL, uid);
+    }
+    if (created) {
+        remember(c, j, name);
         job_end(j, name, NULL);
     } else {
         brake_give_back(c->brake);
@@ -108,6 +110,7 @@ static void send(struct creator *c, struct job *j)
     c->n_open++;
     brake_take(c->brake);
     ineffective_take(c->rt->ineffective, j->order);
+    j->creation = c->rt->launcher ? launcher_creating(c->rt->launcher) : 0;
     kube_create(&c->rt->client, KIND_NODE_CLAIM, NULL, j->order->body, on_created, j);
 }
 

@@ -106,6 +106,14 @@ static bool waits(const struct ineffective *it, uint64_t cls)
     return false;
 }
 
+/* Its Node was there and is no more: that nobody is bound to it says nothing. */
+static bool without_node(const struct ineffective *it, const char *claim)
+{
+    const struct nodeclaim *nc = store_claim(it->rt->store, claim);
+    return nc && nodeclaim_had_node(nc) &&
+           !store_node_by_provider_id(it->rt->store, nc->provider_id, NULL);
+}
+
 static void count_open(struct ineffective *it)
 {
     int64_t since_ns = now_of(it) - intents_window_ns(it->rt);
@@ -115,7 +123,8 @@ static void count_open(struct ineffective *it)
     }
     for (MAP_EACH(it->trials, o)) {
         const struct trial *t = map_value(o);
-        for (uint32_t i = 0; t->ready_ns && t->ready_ns <= since_ns && i < t->n; i++) {
+        bool counts = t->ready_ns && t->ready_ns <= since_ns && !without_node(it, map_key(o));
+        for (uint32_t i = 0; counts && i < t->n; i++) {
             struct row *r = t->helped[i] ? NULL : row_get(it, t->pool, t->cls[i]);
             if (r) {
                 r->open++;
@@ -247,18 +256,25 @@ static void verdict(struct ineffective *it, const struct trial *t)
     }
 }
 
+/* It goes because it has lost its Node, not because nobody was bound to that (lifecycle.h). */
+static bool set_back(const struct nodeclaim *nc)
+{
+    return nodeclaim_had_node(nc) && !claim_is(nc, "Registered");
+}
+
 static void on_claim(void *arg, const char *key, const void *before, const void *now)
 {
     struct ineffective *it = arg;
-    const struct nodeclaim *is = now;
+    const struct nodeclaim *is = now, *last = now ? now : before;
     struct trial *t = map_get(it->trials, key);
-    (void)before;
     if (!t) {
         return;
     }
     if (!is || is->m.deleted_ns) {
         map_del(it->trials, key);
-        verdict(it, t);
+        if (!(last && set_back(last))) {
+            verdict(it, t);
+        }
         trial_free(t);
     } else if (t->ready_ns == 0 && claim_is(is, "Initialized")) {
         t->ready_ns = now_of(it);

@@ -3,7 +3,9 @@
 
 #include "agent/claim/claim.h"
 #include "agent/claim/reghealth.h"
+#include "agent/disrupt/churnguard.h"
 #include "agent/disrupt/driftguard.h"
+#include "agent/store/observed.h"
 #include "agent/store/store.h"
 #include "agent/work/cond.h"
 #include "agent/work/metrics.h"
@@ -142,6 +144,8 @@ static void edit_conditions(struct nodepools *p, const struct nodepool *np, stru
     }
     reghealth_conditions(p->rt->reghealth, np, e);
     driftguard_conditions(p->rt->driftguard, np, e);
+    churnguard_conditions(p->rt->churnguard, np, e);
+    observed_conditions(p->rt->observed, np, e);
     set_class_ready(e, store_class(p->rt->store, np->class_ref.name));
     cond_root(e, dependents, np->m.created_ns, message);
 }
@@ -304,17 +308,22 @@ static void on_pool(void *arg, const char *key, const void *before, const void *
     queue_add(p->q, key);
 }
 
-static void on_class(void *arg, const char *key, const void *before, const void *now)
+static void on_class_told(void *arg, const char *key)
 {
     struct nodepools *p = arg;
-    (void)before;
-    (void)now;
     for (MAP_EACH(store_all(p->rt->store, STORE_POOL), e)) {
         const struct nodepool *np = map_value(e);
         if (str_eq(np->class_ref.name, key)) {
             queue_add(p->q, map_key(e));
         }
     }
+}
+
+static void on_class(void *arg, const char *key, const void *before, const void *now)
+{
+    (void)before;
+    (void)now;
+    on_class_told(arg, key);
 }
 
 static void on_claim(void *arg, const char *key, const void *before, const void *now)
@@ -358,6 +367,8 @@ struct nodepools *nodepools_new(struct runtime *rt)
     ineffective_listen(rt->ineffective, on_told, p);
     reghealth_listen(rt->reghealth, on_told, p);
     driftguard_listen(rt->driftguard, on_told, p);
+    churnguard_listen(rt->churnguard, on_told, p);
+    observed_listen(rt->observed, on_class_told, p);
     store_subscribe(rt->store, STORE_POOL, on_pool, p);
     store_subscribe(rt->store, STORE_CLASS, on_class, p);
     store_subscribe(rt->store, STORE_CLAIM, on_claim, p);
@@ -373,6 +384,8 @@ void nodepools_free(struct nodepools *p)
     ineffective_listen(p->rt->ineffective, NULL, NULL);
     reghealth_listen(p->rt->reghealth, NULL, NULL);
     driftguard_listen(p->rt->driftguard, NULL, NULL);
+    churnguard_listen(p->rt->churnguard, NULL, NULL);
+    observed_listen(p->rt->observed, NULL, NULL);
     queue_free(p->q);
     for (MAP_EACH(p->counted, e)) {
         free(map_value(e));

@@ -4,7 +4,8 @@
  *  - ValidationSucceeded, NodeClassReady and the root Ready; UnknownFields, True while the spec has
  *    a field that this version does not know; LaunchIneffective (ineffective.h);
  *    NodeRegistrationHealthy and RegistrationFailing (reghealth.h); DriftSuspect and DriftHalted
- *    (disrupt/driftguard.h); BudgetTimezoneUnknown, True while schedules of the pool's budgets are
+ *    (disrupt/driftguard.h); ChurnGuard (disrupt/churnguard.h); CapacityMismatch
+ *    (store/observed.h); BudgetTimezoneUnknown, True while schedules of the pool's budgets are
  *    in a zone that is not known here.
  *  - status.resources and status.nodes: what the pool's nodes and claims have that are not leaving,
  *    about a second behind.

@@ -2,6 +2,7 @@
 #include "provisioner.h"
 
 #include "agent/cloud/cloud.h"
+#include "agent/observe/observer.h"
 #include "agent/store/intents.h"
 #include "agent/store/store.h"
 #include "agent/work/gate.h"
@@ -216,6 +217,7 @@ static void on_created(void *arg, const struct order *o, const char *claim, cons
 static void send(struct provisioner *p, struct order *o)
 {
     if (p->rt->opt->mode == MODE_OBSERVE) {
+        observer_launches(p->rt->observer, o);
         order_free(o);
         return;
     }
@@ -325,7 +327,10 @@ struct provisioner *provisioner_new(struct runtime *rt)
 {
     struct provisioner *p = NEW(struct provisioner);
     p->rt = rt;
-    p->batch = batch_new(rt, rt->opt->batch_idle_ns, rt->opt->batch_max_ns, on_batch, p);
+    /* An observer decides ahead of whoever it observes. */
+    int ahead = rt->opt->mode == MODE_OBSERVE ? 2 : 1;
+    p->batch =
+        batch_new(rt, rt->opt->batch_idle_ns / ahead, rt->opt->batch_max_ns / ahead, on_batch, p);
     p->report = provision_report_new(rt);
     store_subscribe(rt->store, STORE_POD, on_pod, p);
     store_subscribe(rt->store, STORE_NODE, on_node, p);

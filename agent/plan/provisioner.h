@@ -11,7 +11,8 @@
  * Pods that are planned already are left out and their room is taken off their targets (intents.h).
  * Nothing that is decided here is kept but as such a plan: claims live in the API server.
  *
- * In observe mode everything is decided and logged, nothing is written or remembered.
+ * In observe mode everything is decided, told observer.h and logged, and nothing is written or
+ * remembered. Batches close in half the time there, ahead of whoever is observed.
  */
 #ifndef KARP_AGENT_PROVISIONER_H
 #define KARP_AGENT_PROVISIONER_H

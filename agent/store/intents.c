@@ -116,7 +116,7 @@ static bool target_there(const struct intents *it, const char *name, bool *ret_r
                               : store_node(it->rt->store, name);
     *ret_ready = nc ? claim_is(nc, "Initialized") : true;
     *ret_node = n;
-    if (!nc && !n) {
+    if (!n && (!nc || nodeclaim_had_node(nc))) {
         return false;
     }
     return !(nc && nc->m.deleted_ns) && !(n && store_leaving(it->rt->store, n));

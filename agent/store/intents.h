@@ -5,10 +5,10 @@
  *  - a pod that is planned is not planned again (its room is taken off its target instead),
  *  - a node whose pods are still on the way is not empty.
  * A target is a NodeClaim's name, or a Node's name where there is no claim. An intent ends when the
- * pod is bound, gone or no longer to be placed; when the target is gone or leaving; when the target
- * is ready and what is bound to it leaves the pod no room; or when the target has been initialized
- * (or is an old node) for the window and the pod still waits: then the plan was wrong and the pod
- * is planned anew.
+ * pod is bound, gone or no longer to be placed; when the target is gone, is leaving or has lost its
+ * Node; when it is ready and what is bound to it leaves the pod no room; or when it has been
+ * initialized (or is an old node) for the window and the pod still waits: then the plan was wrong
+ * and the pod is planned anew.
  *
  * A cache: lost with the process, pods are then simply planned again, onto claims in flight first.
  */

@@ -8,6 +8,8 @@
 #include "common/base/alloc.h"
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
+#include "common/core/dgrant.h"
+#include "common/core/dreq.h"
 #include "common/kube/decode.h"
 #include "store_internal.h"
 
@@ -19,21 +21,15 @@ struct head {
     struct arena mem;
     struct meta m;
 };
-_Static_assert(offsetof(struct pod, m) == offsetof(struct head, m), "model: meta is second");
-_Static_assert(offsetof(struct node, m) == offsetof(struct head, m), "model: meta is second");
-_Static_assert(offsetof(struct nodeclaim, m) == offsetof(struct head, m), "model: meta is second");
-_Static_assert(offsetof(struct nodepool, m) == offsetof(struct head, m), "model: meta is second");
-_Static_assert(offsetof(struct nodeclass, m) == offsetof(struct head, m), "model: meta is second");
-_Static_assert(offsetof(struct daemonset, m) == offsetof(struct head, m), "model: meta is second");
-_Static_assert(offsetof(struct namespace, m) == offsetof(struct head, m), "model: meta is second");
-_Static_assert(offsetof(struct pvc, m) == offsetof(struct head, m), "model: meta is second");
-_Static_assert(offsetof(struct pv, m) == offsetof(struct head, m), "model: meta is second");
-_Static_assert(offsetof(struct storage_class, m) == offsetof(struct head, m),
-               "model: meta is second");
-_Static_assert(offsetof(struct csi_node, m) == offsetof(struct head, m), "model: meta is second");
-_Static_assert(offsetof(struct service, m) == offsetof(struct head, m), "model: meta is second");
-_Static_assert(offsetof(struct pdb, m) == offsetof(struct head, m), "model: meta is second");
-_Static_assert(offsetof(struct hold, m) == offsetof(struct head, m), "model: meta is second");
+/* clang-format off */
+#define OBJECTS(X)                                                                                 \
+    X(pod) X(node) X(nodeclaim) X(nodepool) X(nodeclass) X(daemonset) X(namespace) X(pvc) X(pv)     \
+    X(storage_class) X(csi_node) X(service) X(pdb) X(hold) X(dreq) X(dgrant)
+/* clang-format on */
+#define X(type)                                                                                    \
+    _Static_assert(offsetof(struct type, m) == offsetof(struct head, m), "model: meta is second");
+OBJECTS(X)
+#undef X
 
 static const struct kind_row {
     const char *name;
@@ -59,6 +55,10 @@ static const struct kind_row {
     [STORE_PDB] = {"PodDisruptionBudget", KIND_POD_DISRUPTION_BUDGET, true, STORE_MAX_OBJECTS},
     [STORE_SERVICE] = {"Service", KIND_SERVICE, true, STORE_MAX_OBJECTS, .spare = true},
     [STORE_HOLD] = {"Hold", KIND_HOLD, false, STORE_MAX_HOLDS, .spare = true},
+    [STORE_DREQ] = {"DisruptionRequest", KIND_DISRUPTION_REQUEST, false, STORE_MAX_CONSENT,
+                    .spare = true},
+    [STORE_DGRANT] = {"DisruptionGrant", KIND_DISRUPTION_GRANT, false, STORE_MAX_CONSENT,
+                      .spare = true},
 };
 
 static void *decode(struct decoder *d, enum store_kind kind, const json_t *o, struct err *reterr)
@@ -95,6 +95,10 @@ static void *decode(struct decoder *d, enum store_kind kind, const json_t *o, st
         return decode_service(d, o, reterr);
     case STORE_HOLD:
         return decode_hold(d, o, reterr);
+    case STORE_DREQ:
+        return decode_dreq(d, o, reterr);
+    case STORE_DGRANT:
+        return decode_dgrant(d, o, reterr);
     case STORE_KINDS:
         break;
     }
@@ -147,6 +151,12 @@ static void object_free(struct decoder *d, enum store_kind kind, void *object)
         break;
     case STORE_HOLD:
         decode_hold_free(object);
+        break;
+    case STORE_DREQ:
+        decode_dreq_free(object);
+        break;
+    case STORE_DGRANT:
+        decode_dgrant_free(object);
         break;
     case STORE_KINDS:
         store_usage_free(object);
@@ -261,22 +271,7 @@ static void enter(struct kind_store *k, const char *key, void *now)
     k->full = true;
 }
 
-static void put_whole(struct kind_store *k, const char *key, const json_t *object)
-{
-    struct err err = ERR_INIT;
-    void *now = decode(k->s->rt->decoder, k->kind, object, &err);
-    if (!now) {
-        skip(k, key, &err);
-        return;
-    }
-    enter(k, key, now);
-    if (admits(k)) {
-        admission_put(decoder_admission(k->s->rt->decoder), kind_rows[k->kind].kube, object);
-        readmit(k, key);
-    }
-}
-
-/* One that is set aside. */
+/* One that is set aside, or a pod that cannot be read. */
 static void put_bare(struct kind_store *k, const char *key, const json_t *object)
 {
     struct err err = ERR_INIT;
@@ -288,6 +283,24 @@ static void put_bare(struct kind_store *k, const char *key, const json_t *object
     }
     bare_say(k->kind, now);
     enter(k, key, now);
+}
+
+static void put_whole(struct kind_store *k, const char *key, const json_t *object)
+{
+    struct err err = ERR_INIT;
+    void *now = decode(k->s->rt->decoder, k->kind, object, &err);
+    if (!now) {
+        skip(k, key, &err);
+        if (k->kind == STORE_POD) {
+            put_bare(k, key, object);
+        }
+        return;
+    }
+    enter(k, key, now);
+    if (admits(k)) {
+        admission_put(decoder_admission(k->s->rt->decoder), kind_rows[k->kind].kube, object);
+        readmit(k, key);
+    }
 }
 
 static void put(struct kind_store *k, const char *key, const json_t *object)
@@ -478,7 +491,8 @@ static bool silent(const struct kind_store *k)
 static bool unserved(const struct kind_store *k)
 {
     const struct err *why = k->watch ? watch_error(k->watch) : NULL;
-    return k->kind == STORE_HOLD && why && why->kind == ERR_NOT_FOUND;
+    bool ours = k->kind == STORE_HOLD || k->kind == STORE_DREQ || k->kind == STORE_DGRANT;
+    return ours && why && why->kind == ERR_NOT_FOUND;
 }
 
 static void drop_all(struct kind_store *k)
@@ -660,18 +674,31 @@ bool store_synced(const struct store *s)
     return true;
 }
 
+static bool fresh(const struct store *s, enum store_kind kind)
+{
+    const struct kind_store *k = &s->kinds[kind];
+    return store_listed(s, kind) && !(watch_error(k->watch) && silent(k));
+}
+
 bool store_pdbs_known(const struct store *s)
 {
-    const struct kind_store *k = &s->kinds[STORE_PDB];
-    return store_listed(s, STORE_PDB) && !(watch_error(k->watch) && silent(k));
+    return fresh(s, STORE_PDB);
 }
 
 bool store_holds_known(const struct store *s)
 {
     const struct kind_store *k = &s->kinds[STORE_HOLD];
-    const struct err *why = k->watch ? watch_error(k->watch) : NULL;
-    bool fresh = store_listed(s, STORE_HOLD) && !(why && silent(k));
-    return (fresh || unserved(k)) && !k->full;
+    return (fresh(s, STORE_HOLD) || unserved(k)) && !k->full;
+}
+
+bool store_requests_known(const struct store *s)
+{
+    return fresh(s, STORE_DREQ) && !s->kinds[STORE_DREQ].full;
+}
+
+bool store_grants_known(const struct store *s)
+{
+    return fresh(s, STORE_DGRANT) && !s->kinds[STORE_DGRANT].full;
 }
 
 const char *store_trouble(const struct store *s, struct err *ret)

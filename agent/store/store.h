@@ -5,7 +5,8 @@
  * placing looks at beside them: Namespace, PersistentVolumeClaim, PersistentVolume, StorageClass,
  * CSINode; LimitRange and RuntimeClass, which complete the templates of DaemonSets; and
  * PodDisruptionBudget and Hold, without which nothing is disrupted, but everything else goes on;
- * a server that does not know Holds has none; Service, only with default spread constraints, which
+ * a server that does not know Holds has none; DisruptionRequest and DisruptionGrant, without which
+ * nothing is approved; Service, only with default spread constraints, which
  * alone ask for them). Objects are core/model.h
  * structs, decoded once, replaced whole, owned here; parsed JSON is never kept. The answer to an
  * own write enters before the writer's done (gate observer); a watch event older than what the
@@ -18,8 +19,9 @@
  *
  * Indexes: pods by node, usage per node (kept as pods come and go), claims and nodes by providerID,
  * provisionable pods. An object that cannot be decoded is kept by name with its problem (pools,
- * classes, claims) or skipped and counted (pods, nodes); it never holds up others. One over which
- * the process ended twice is kept by its identity alone (agent/work/marker.h).
+ * classes, claims), by its identity alone (pods; store/bare.h) or skipped and counted (nodes); it
+ * never holds up others. One over which the process ended twice is kept by its identity alone, too
+ * (agent/work/marker.h).
  */
 #ifndef KARP_AGENT_STORE_H
 #define KARP_AGENT_STORE_H
@@ -32,6 +34,7 @@
 #define STORE_MAX_PODS 500000
 #define STORE_MAX_OBJECTS 50000 /* of each other kind */
 #define STORE_MAX_HOLDS 10000   /* every decision looks at all of them */
+#define STORE_MAX_CONSENT 2000  /* requests, grants: likewise */
 
 struct runtime;
 struct store;
@@ -52,6 +55,8 @@ enum store_kind {
     STORE_RUNTIME_CLASS,
     STORE_SERVICE,
     STORE_HOLD,
+    STORE_DREQ,
+    STORE_DGRANT,
     STORE_PDB,
     STORE_KINDS
 };
@@ -61,9 +66,9 @@ void store_free(struct store *s);
 /* Starts listing and watching. */
 void store_start(struct store *s);
 /* Every kind but PodDisruptionBudgets listed completely at least once. LimitRanges, RuntimeClasses,
- * Services and Holds may be withheld (403, 404): DaemonSets without a pod then count with their
- * bare templates, default spread constraints know owners alone, and store_trouble says so (but not
- * that the server does not know Holds). */
+ * Services and the kinds of karp.dev may be withheld (403, 404): DaemonSets without a pod then
+ * count with their bare templates, default spread constraints know owners alone, and store_trouble
+ * says so (but not that the server does not know a kind of karp.dev). */
 bool store_synced(const struct store *s);
 /* This one was. */
 bool store_listed(const struct store *s, enum store_kind kind);
@@ -73,6 +78,10 @@ bool store_pdbs_known(const struct store *s);
 /* Likewise Holds, all of them; or the server has said for long enough that it knows no such kind.
  */
 bool store_holds_known(const struct store *s);
+/* DisruptionRequests, DisruptionGrants were listed, all of them, and are heard of: else nothing is
+ * approved by them. */
+bool store_requests_known(const struct store *s);
+bool store_grants_known(const struct store *s);
 /* The first kind that is not synced or whose watch has failed for long, with its last error; NULL
  * if all is well. */
 const char *store_trouble(const struct store *s, struct err *ret);

@@ -104,13 +104,11 @@ static void costs(struct gauges *g)
     }
     for (MAP_EACH(store_all(g->rt->store, STORE_CLAIM), e)) {
         const struct nodeclaim *nc = map_value(e);
-        enum capacity_type type = capacity_type_of(labels_get(&nc->m.labels, L_CAPACITY_TYPE));
-        if (!store_ours(&nc->class_ref) || !*nc->provider_id || type == CT_COUNT ||
+        if (!store_ours(&nc->class_ref) || !*nc->provider_id ||
             !store_pool(g->rt->store, nc->pool)) {
             continue;
         }
-        int64_t price = cloud_price(g->rt->cloud, claim_label(g->rt, nc, L_INSTANCE_TYPE),
-                                    claim_label(g->rt, nc, L_ZONE), type);
+        int64_t price = claim_price(g->rt, nc);
         metric_add(g->cost, LABELS(nc->pool), price > 0 ? (double)price / 1e12 : 0);
     }
 }

@@ -26,8 +26,8 @@
 
 #include "common/base/arena.h"
 #include "common/base/err.h"
+#include "common/base/price.h"
 #include "form.h"
-#include "price.h"
 
 #define EC2_VERSION "2016-11-15"
 #define EC2_USER_DATA_MAX 16384 /* before base64 */
@@ -300,6 +300,12 @@ struct ec2_state_changes {
 void ec2_encode_terminate_instances(struct form *f, const struct ec2_strings *ids);
 int ec2_parse_terminate_instances(struct arena *a, const char *body, size_t n,
                                   struct ec2_state_changes *ret, struct err *reterr);
+
+/* What the instance's serial console has shown, as EC2 keeps it for an hour after its end: text in
+ * the arena, "" if there is nothing yet. */
+void ec2_encode_console(struct form *f, const char *instance_id);
+int ec2_parse_console(struct arena *a, const char *body, size_t n, const char **ret,
+                      struct err *reterr);
 
 void ec2_encode_create_tags(struct form *f, const struct ec2_strings *ids,
                             const struct ec2_tags *tags);

@@ -1,4 +1,5 @@
 /* ec2_instance.c - instances: describe, terminate, tag (ec2.h) */
+#include "common/base/hash.h"
 #include "common/base/str.h"
 #include "ec2_wire.h"
 
@@ -164,6 +165,29 @@ int ec2_parse_terminate_instances(struct arena *a, const char *body, size_t n,
         count++;
     }
     *ret = (struct ec2_state_changes){v, count};
+    return 0;
+}
+
+void ec2_encode_console(struct form *f, const char *instance_id)
+{
+    form_init(f, "GetConsoleOutput", EC2_VERSION);
+    form_str(f, "InstanceId", instance_id);
+}
+
+int ec2_parse_console(struct arena *a, const char *body, size_t n, const char **ret,
+                      struct err *reterr)
+{
+    const struct xml *root = ec2_root(a, body, n, "GetConsoleOutputResponse", "instanceId", reterr);
+    size_t size = 0;
+    if (!root) {
+        return -1;
+    }
+    uint8_t *text = base64_decode(xml_text_or(root, "output", ""), &size);
+    if (!text) {
+        return err_set(reterr, ERR_INVALID, "EC2's console output is not base64");
+    }
+    *ret = arena_strndup(a, (const char *)text, size);
+    free(text);
     return 0;
 }
 

@@ -12,7 +12,7 @@
 #include "common/base/arena.h"
 #include "common/base/err.h"
 #include "form.h"
-#include "price.h"
+#include "common/base/price.h"
 
 #define STS_VERSION "2011-06-15"
 #define IAM_VERSION "2010-05-08"

@@ -65,7 +65,12 @@ int buf_puts(struct buf *b, const char *s)
 
 int buf_putc(struct buf *b, char c)
 {
-    return buf_put(b, &c, 1);
+    if (reserve(b, 1) < 0) {
+        return -1;
+    }
+    b->p[b->n++] = c;
+    b->p[b->n] = '\0';
+    return 0;
 }
 
 int buf_printf(struct buf *b, const char *fmt, ...)

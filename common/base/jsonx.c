@@ -2,6 +2,7 @@
 
 #include "alloc.h"
 #include "buf.h"
+#include "str.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -372,7 +373,7 @@ static void put_array(struct buf *b, const json_t *v, bool sorted)
 
 static void put_value(struct buf *b, const json_t *v, bool sorted)
 {
-    char real[JSONX_REAL_TEXT];
+    char real[JSONX_REAL_TEXT], integer[STR_I64_TEXT];
     switch (v ? json_typeof(v) : JSON_NULL) {
     case JSON_OBJECT:
         put_object(b, v, sorted);
@@ -384,7 +385,7 @@ static void put_value(struct buf *b, const json_t *v, bool sorted)
         put_string(b, json_string_value(v), json_string_length(v));
         break;
     case JSON_INTEGER:
-        buf_printf(b, "%lld", (long long)json_integer_value(v));
+        buf_puts(b, str_from_i64(json_integer_value(v), integer));
         break;
     case JSON_REAL:
         buf_puts(b, jsonx_fmt_real(json_real_value(v), real));

@@ -93,6 +93,21 @@ bool str_parse_i64(const char *s, int64_t *ret)
     return true;
 }
 
+const char *str_from_i64(int64_t n, char dst[STR_I64_TEXT])
+{
+    uint64_t left = n < 0 ? -(uint64_t)n : (uint64_t)n;
+    char *p = dst + STR_I64_TEXT - 1;
+    *p = '\0';
+    do {
+        *--p = (char)('0' + left % 10);
+        left /= 10;
+    } while (left > 0);
+    if (n < 0) {
+        *--p = '-';
+    }
+    return p;
+}
+
 bool str_parse_bool(const char *s, bool *ret)
 {
     if (str_eq(s, "true")) {

@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#define STR_I64_TEXT 24
+
 /* NULL equals only NULL. */
 static inline bool str_eq(const char *a, const char *b)
 {
@@ -24,8 +26,10 @@ bool str_contains(const char *s, const char *part);
 /* Shell-like pattern with * and ? (and nothing else). */
 bool str_glob(const char *pattern, const char *s);
 bool str_parse_i64(const char *s, int64_t *ret); /* -?[0-9]+ */
-bool str_parse_bool(const char *s, bool *ret);   /* true, false: as Karpenter's flags */
-bool str_parse_f64(const char *s, double *ret);  /* decimal or 1e3, no inf, nan or hex */
+/* The number in decimal, written to the end of dst; returns where it begins. */
+const char *str_from_i64(int64_t n, char dst[STR_I64_TEXT]);
+bool str_parse_bool(const char *s, bool *ret);  /* true, false: as Karpenter's flags */
+bool str_parse_f64(const char *s, double *ret); /* decimal or 1e3, no inf, nan or hex */
 /* Bytes of the UTF-8 character at s (n > 0 bytes are there); 0 if it is malformed, overlong, a
  * surrogate or beyond U+10FFFF. */
 size_t str_utf8_len(const char *s, size_t n);

@@ -22,6 +22,21 @@ static unsigned named(const char *text, size_t n)
     return 0;
 }
 
+const char *approval_reason_name(enum disruption_reason r)
+{
+    for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+        if (all[i].reason == r) {
+            return all[i].name;
+        }
+    }
+    return "";
+}
+
+unsigned approval_reason_named(const char *name)
+{
+    return name ? named(name, strlen(name)) : 0;
+}
+
 bool approval_parse(const char *text, unsigned *ret)
 {
     *ret = 0;

@@ -12,6 +12,9 @@
 
 #define ANN_APPROVAL "karp.dev/disruption-approval"
 
+const char *approval_reason_name(enum disruption_reason r); /* "Underutilized", … */
+/* A bit of disruption_reason, 0 if it is none. */
+unsigned approval_reason_named(const char *name);
 /* Bits of disruption_reason. False if it is none of these. */
 bool approval_parse(const char *text, unsigned *ret);
 /* What asks for a decision in this pool (NULL: as where it does not say). */

@@ -345,11 +345,18 @@ static int64_t least_life(const struct candidate_in *in, const struct snapshot_n
     return timefmt_parse_duration_days(text, &ret) && ret >= 0 ? ret : NEVER;
 }
 
+int64_t candidate_churn_until(const struct nodepool *np)
+{
+    const struct condition *c = condition_find(&np->conditions, "ChurnGuard");
+    return c && c->status == STATUS_TRUE ? c->transition_ns + CANDIDATE_CHURN_NS : 0;
+}
+
 static bool gate_churn(const struct candidate_in *in, const struct snapshot_node *n,
                        struct reason *r)
 {
-    int64_t until = in->facts.churn_until != NULL ? in->facts.churn_until(in->facts.ctx, n) : 0;
-    int64_t life = in->reason == DISRUPT_UNDERUTILIZED ? least_life(in, n) : 0, end;
+    bool asked = in->reason == DISRUPT_UNDERUTILIZED;
+    int64_t until = asked && in->facts.churn_until ? in->facts.churn_until(in->facts.ctx, n) : 0;
+    int64_t life = asked ? least_life(in, n) : 0, end;
     if (life > 0 && __builtin_add_overflow(n->claim->m.created_ns, life, &end)) {
         end = NEVER;
     }

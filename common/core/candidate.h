@@ -12,7 +12,8 @@
  *  - Underutilized: also the policy must not be WhenEmpty, and the type must be known.
  *  - Drifted: neither Policy nor Waiting. A pod that is protected or under a PodDisruptionBudget
  *    does not keep a node whose claim has a terminationGracePeriod.
- * Static pools are left alone. min-node-life holds for Underutilized (ours, off by default).
+ * Static pools are left alone. min-node-life holds for Underutilized (ours, off by default), and so
+ * does ChurnGuard (ours): pods that two move to and fro are not moved for money.
  *
  * A pod in the way is one with do-not-disrupt in force that is active (of DaemonSets and static
  * ones too), or that is being terminated within its grace (ours); or an evictable one that a
@@ -80,6 +81,10 @@ struct min_saving {
     int64_t pusd_h;
 };
 
+/* How long pods that two move to and fro keep their pool's nodes from being consolidated: until
+ * when the pool's condition ChurnGuard says so; 0 = it does not. */
+#define CANDIDATE_CHURN_NS (INT64_C(3600) * 1000000000)
+int64_t candidate_churn_until(const struct nodepool *np);
 /* Prices older than this replace nothing. */
 #define CANDIDATE_PRICE_MAX_AGE_NS (INT64_C(7) * 24 * 3600 * 1000000000)
 

@@ -89,11 +89,6 @@ const struct resources *catalog_allocatable(const struct catalog *c, uint32_t ty
     return &c->allocatable[type];
 }
 
-const struct reqset *catalog_labels(const struct catalog *c, uint32_t type)
-{
-    return &c->labels[type];
-}
-
 /* ---- labels ------------------------------------------------------------------------------------
  */
 
@@ -112,6 +107,31 @@ static const struct catalog_column *find_column(const struct catalog *c, sym key
         }
     }
     return lo < c->n_columns && c->columns[lo].key == key ? &c->columns[lo] : NULL;
+}
+
+static const struct req *label_in(const struct catalog_column *col, uint32_t type)
+{
+    uint16_t at = col->label_of[type];
+    return at == CATALOG_NO_LABEL ? NULL : &col->labels[at];
+}
+
+const struct req *catalog_label(const struct catalog *c, uint32_t type, sym key)
+{
+    const struct catalog_column *col = find_column(c, key);
+    return col ? label_in(col, type) : NULL;
+}
+
+struct reqset catalog_labels(const struct catalog *c, struct arena *a, uint32_t type)
+{
+    struct req *v = ARENA_NEW_N(a, struct req, c->n_columns);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < c->n_columns; i++) {
+        const struct req *r = label_in(&c->columns[i], type);
+        if (r) {
+            v[n++] = *r;
+        }
+    }
+    return (struct reqset){.v = v, .n = n};
 }
 
 static bool offering_key(sym key)

@@ -71,9 +71,11 @@ const struct resources *catalog_capacity(const struct catalog *c, uint32_t type)
 /* Metal or with accelerators: not launched where something plain will do. */
 bool catalog_exotic(const struct catalog *c, const struct symtab *t, uint32_t type);
 const struct resources *catalog_allocatable(const struct catalog *c, uint32_t type);
-/* The labels of one type as a requirement set (concrete sets, zone and capacity type not among
- * them). Valid for the catalog's life. */
-const struct reqset *catalog_labels(const struct catalog *c, uint32_t type);
+/* A label of one type, a concrete set (zone and capacity type are not among them); NULL: it does
+ * not define the key. Valid for the catalog's life. */
+const struct req *catalog_label(const struct catalog *c, uint32_t type, sym key);
+/* All of them. The set is a's, the values the catalog's. */
+struct reqset catalog_labels(const struct catalog *c, struct arena *a, uint32_t type);
 /* True if any type defines the key (or it is zone, zone id, region or capacity type). */
 bool catalog_knows_key(const struct catalog *c, sym key);
 

@@ -15,6 +15,7 @@ struct builder {
     struct catalog *c;
     struct arena scratch;
     const struct catalog_type **types; /* by number */
+    struct reqset *labels;             /* likewise, in scratch */
 };
 
 /* ---- order and checks
@@ -116,18 +117,29 @@ static int sym_id_cmp(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Sorted, each value once. */
-static void copy_values(struct arena *a, const struct req *from, struct req *to)
+/* Sorted, each value once; v has room for all. */
+static void copy_values(sym *v, const struct req *from, struct req *to)
 {
-    sym *v = arena_memdup(a, from->values, from->n * sizeof(*v));
     uint32_t n = 0;
+    for (uint32_t i = 0; i < from->n; i++) {
+        v[i] = from->values[i];
+    }
     sort_items(v, from->n, sizeof(*v), sym_id_cmp);
     for (uint32_t i = 0; i < from->n; i++) {
         if (n == 0 || v[n - 1] != v[i]) {
             v[n++] = v[i];
         }
     }
-    *to = (struct req){.key = from->key, .n = n, .values = v};
+    *to = (struct req){.key = from->key, .n = n, .values = n > 0 ? v : NULL};
+}
+
+static size_t n_values(const struct catalog_type *t)
+{
+    size_t n = 0;
+    for (uint32_t i = 0; i < t->n_labels; i++) {
+        n += t->labels[i].n;
+    }
+    return n;
 }
 
 static bool of_offering(sym key)
@@ -138,8 +150,9 @@ static bool of_offering(sym key)
 static int copy_labels(struct builder *b, uint32_t type, struct reqset *ret, struct err *reterr)
 {
     const struct catalog_type *from = b->types[type];
-    struct arena *a = &b->c->mem;
+    struct arena *a = &b->scratch;
     struct req *v = ARENA_NEW_N(a, struct req, (size_t)from->n_labels + 1);
+    sym *values = ARENA_NEW_N(a, sym, n_values(from));
     uint32_t n = 0;
     bool named = false;
     for (uint32_t i = 0; i < from->n_labels; i++) {
@@ -152,7 +165,8 @@ static int copy_labels(struct builder *b, uint32_t type, struct reqset *ret, str
                            sym_str(b->t, label->key), sym_str(b->t, from->name));
         }
         named |= label->key == L_INSTANCE_TYPE;
-        copy_values(a, label, &v[n++]);
+        copy_values(values, label, &v[n++]);
+        values += label->n;
     }
     if (!named) {
         struct req name = {.key = L_INSTANCE_TYPE, .n = 1, .values = &b->c->names[type]};
@@ -172,18 +186,17 @@ static int copy_labels(struct builder *b, uint32_t type, struct reqset *ret, str
 static int copy_types(struct builder *b, struct err *reterr)
 {
     struct catalog *c = b->c;
-    struct reqset *labels = ARENA_NEW_N(&c->mem, struct reqset, c->n_types);
+    b->labels = ARENA_NEW_N(&b->scratch, struct reqset, c->n_types);
     struct resources *capacity = ARENA_NEW_N(&c->mem, struct resources, c->n_types);
     struct resources *allocatable = ARENA_NEW_N(&c->mem, struct resources, c->n_types);
     struct resources nothing = {.n_ext = 0};
     for (uint32_t i = 0; i < c->n_types; i++) {
-        if (copy_labels(b, i, &labels[i], reterr) < 0) {
+        if (copy_labels(b, i, &b->labels[i], reterr) < 0) {
             return -1;
         }
         capacity[i] = resources_add(&c->mem, &b->types[i]->capacity, &nothing, 1);
         allocatable[i] = resources_add(&c->mem, &b->types[i]->allocatable, &nothing, 1);
     }
-    c->labels = labels;
     c->capacity = capacity;
     c->allocatable = allocatable;
     return 0;
@@ -226,15 +239,15 @@ static struct cell *list_cells(struct builder *b, size_t *ret_n)
     const struct catalog *c = b->c;
     size_t n = 0;
     for (uint32_t i = 0; i < c->n_types; i++) {
-        for (uint32_t k = 0; k < c->labels[i].n; k++) {
-            n += c->labels[i].v[k].n ? c->labels[i].v[k].n : 1;
+        for (uint32_t k = 0; k < b->labels[i].n; k++) {
+            n += b->labels[i].v[k].n ? b->labels[i].v[k].n : 1;
         }
     }
     struct cell *cells = ARENA_NEW_N(&b->scratch, struct cell, n);
     n = 0;
     for (uint32_t i = 0; i < c->n_types; i++) {
-        for (uint32_t k = 0; k < c->labels[i].n; k++) {
-            const struct req *r = &c->labels[i].v[k];
+        for (uint32_t k = 0; k < b->labels[i].n; k++) {
+            const struct req *r = &b->labels[i].v[k];
             if (r->n == 0) {
                 cells[n++] = (struct cell){r->key, SYM_NONE, i};
             }
@@ -283,6 +296,93 @@ static uint32_t run_length(const struct cell *cells, size_t n, bool value)
     return i;
 }
 
+/* ---- what each type says of a key
+ * ----------------------------------------------------------------- */
+
+struct answer {
+    const struct req *req;
+    uint32_t type;
+};
+
+static int answer_cmp(const void *a, const void *b)
+{
+    const struct req *x = ((const struct answer *)a)->req, *y = ((const struct answer *)b)->req;
+    if (x->n != y->n) {
+        return x->n < y->n ? -1 : 1;
+    }
+    return x->n == 0 ? 0 : memcmp(x->values, y->values, x->n * sizeof(*x->values));
+}
+
+/* The answers of all types that have one: at most n. */
+static struct answer *list_answers(struct builder *b, sym key, uint32_t n, uint32_t *ret_n)
+{
+    struct answer *v = ARENA_NEW_N(&b->scratch, struct answer, n);
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < b->c->n_types; i++) {
+        const struct req *r = reqset_get(&b->labels[i], key);
+        if (r) {
+            v[at++] = (struct answer){r, i};
+        }
+    }
+    *ret_n = at;
+    return v;
+}
+
+/* n cells of the key. Equal answers are kept once. */
+static const struct req *several_each(struct builder *b, sym key, uint32_t n, uint16_t *label_of)
+{
+    struct catalog *c = b->c;
+    struct arena_mark mark = arena_mark(&b->scratch);
+    struct answer *v = list_answers(b, key, n, &n);
+    uint32_t different = 0, at = 0;
+    sort_items(v, n, sizeof(*v), answer_cmp);
+    for (uint32_t i = 0; i < n; i++) {
+        different += i == 0 || answer_cmp(&v[i], &v[i - 1]) != 0;
+    }
+    struct req *labels = ARENA_NEW_N(&c->mem, struct req, different);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct req *r = v[i].req;
+        if (i == 0 || answer_cmp(&v[i], &v[i - 1]) != 0) {
+            labels[at] = *r;
+            labels[at++].values = arena_memdup(&c->mem, r->values, r->n * sizeof(*r->values));
+        }
+        label_of[v[i].type] = (uint16_t)(at - 1);
+    }
+    arena_rewind(&b->scratch, mark);
+    return labels;
+}
+
+/* No type has two cells: the cells of one value are the types of one answer. */
+static const struct req *one_each(struct builder *b, const struct cell *cells, uint32_t n,
+                                  const struct catalog_column *col, uint16_t *label_of)
+{
+    struct req *labels = ARENA_NEW_N(&b->c->mem, struct req, (size_t)col->n + 1);
+    const struct catalog_value *value = col->values;
+    uint32_t at = 0;
+    for (uint32_t i = 0, run; i < n; i += run, at++) {
+        run = run_length(cells + i, n - i, true);
+        labels[at] = (struct req){.key = col->key};
+        if (cells[i].value != SYM_NONE) {
+            labels[at].n = 1;
+            labels[at].values = &(value++)->value;
+        }
+        for (uint32_t k = i; k < i + run; k++) {
+            label_of[cells[k].type] = (uint16_t)at;
+        }
+    }
+    return labels;
+}
+
+static void make_labels(struct builder *b, const struct cell *cells, uint32_t n,
+                        struct catalog_column *col)
+{
+    uint16_t *label_of = ARENA_NEW_N(&b->c->mem, uint16_t, b->c->n_types);
+    memset(label_of, 0xff, b->c->n_types * sizeof(*label_of));
+    col->labels =
+        col->single ? one_each(b, cells, n, col, label_of) : several_each(b, col->key, n, label_of);
+    col->label_of = label_of;
+}
+
 /* n cells of one key. */
 static struct catalog_column make_column(struct builder *b, const struct cell *cells, uint32_t n)
 {
@@ -307,12 +407,14 @@ static struct catalog_column make_column(struct builder *b, const struct cell *c
             values[at++] = make_value(b, cells + i, run);
         }
     }
-    return (struct catalog_column){.key = cells[0].key,
-                                   .single = single,
-                                   .n = n_values,
-                                   .values = values,
-                                   .defined = defined,
-                                   .empty = empty};
+    struct catalog_column col = {.key = cells[0].key,
+                                 .single = single,
+                                 .n = n_values,
+                                 .values = values,
+                                 .defined = defined,
+                                 .empty = empty};
+    make_labels(b, cells, n, &col);
+    return col;
 }
 
 static void make_columns(struct builder *b)

@@ -2,7 +2,9 @@
  * catalog_impl.h - the inside of struct catalog, for catalog.c and catalog_build.c only.
  *
  * A column holds one label key: its values sorted by symbol id, each with the types that have it,
- * as a bitset or, where that is shorter, as a list of type numbers. A stair holds one resource: its
+ * as a bitset or, where that is shorter, as a list of type numbers; and what each type says of the
+ * key, as a number of the few different answers: thousands of types with tens of labels would take
+ * megabytes. A stair holds one resource: its
  * distinct positive amounts in ascending order, each with the bitset of types that have at least
  * that much.
  */
@@ -21,6 +23,8 @@ struct catalog_value {
     uint32_t n_list;
 };
 
+#define CATALOG_NO_LABEL UINT16_MAX
+
 struct catalog_column {
     sym key;
     bool single; /* no type has two values */
@@ -28,6 +32,8 @@ struct catalog_column {
     const struct catalog_value *values;
     const uint64_t *defined;
     const uint64_t *empty; /* defined with no value: DoesNotExist */
+    const struct req *labels;
+    const uint16_t *label_of; /* by type: its place in labels, or CATALOG_NO_LABEL */
 };
 
 struct catalog_stair {
@@ -56,7 +62,6 @@ struct catalog {
     const sym *zones, *zone_ids;
     const sym *names;                   /* by type */
     const struct catalog_name *by_name; /* sorted by symbol id */
-    const struct reqset *labels;        /* by type */
     const struct resources *capacity, *allocatable;
     const struct catalog_column *columns; /* sorted by key */
     uint32_t n_columns;

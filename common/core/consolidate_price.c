@@ -95,56 +95,73 @@ static int64_t units(enum resource r, int64_t amount)
     return r == RES_MEMORY || r == RES_EPHEMERAL_STORAGE ? amount >> MIB_SHIFT : amount;
 }
 
+/* A type that a pool can launch now, and its cheapest offering. */
+struct priced {
+    const struct resources *have;
+    int64_t price;
+};
+
+struct priced_list {
+    struct priced *v;
+    uint32_t n, cap;
+};
+
+static void list_priced(struct consolidate *c, const struct sched_pool *p, struct priced_list *ret)
+{
+    const struct catalog *cat = p->tm.catalog;
+    uint32_t words = catalog_words(cat);
+    struct offer_mask m = offerings_mask(cat, c->s->syms, &p->tm.reqs);
+    for (int t = bits_next(p->tm.types, words, 0); t >= 0;
+         t = bits_next(p->tm.types, words, (uint32_t)t + 1)) {
+        int64_t price = offerings_cheapest(p->in->offerings, (uint32_t)t, m, NULL, NULL);
+        if (price != PRICE_UNKNOWN) {
+            ARENA_GROW(c->a, ret->v, ret->n, ret->cap);
+            ret->v[ret->n++] = (struct priced){catalog_allocatable(cat, (uint32_t)t), price};
+        }
+    }
+}
+
 /*
  * What pods cost at least, wherever they go: rates per unit of each resource such that no type is
  * cheaper than all it has at these rates (duals of the linear programme of buying capacity). One
  * resource alone, and cpu and memory in some proportions.
  */
-static void lower(struct consolidate *c, const struct sched_pool *p, uint32_t which,
+static void lower(struct consolidate *c, const struct priced_list *list, uint32_t which,
                   enum resource r)
 {
-    const struct catalog *cat = p->tm.catalog;
-    uint32_t words = catalog_words(cat);
-    int64_t *rates = c->rates[which];
-    struct offer_mask m = offerings_mask(cat, c->s->syms, &p->tm.reqs);
-    for (int t = bits_next(p->tm.types, words, 0); t >= 0;
-         t = bits_next(p->tm.types, words, (uint32_t)t + 1)) {
-        int64_t left = offerings_cheapest(p->in->offerings, (uint32_t)t, m, NULL, NULL);
-        const struct resources *have = catalog_allocatable(cat, (uint32_t)t);
-        int64_t amount = units(r, have->v[r]);
-        if (left == PRICE_UNKNOWN || amount <= 0) {
-            continue;
-        }
-        left -= r == RES_MEMORY ? (have->v[RES_CPU] + 1) * rates[RES_CPU] : 0;
-        int64_t rate = left > 0 ? left / (amount + 1) : 0;
-        rates[r] = rate < rates[r] ? rate : rates[r];
-    }
-}
-
-static void lower_all(struct consolidate *c, uint32_t which, enum resource r)
-{
-    c->rates[which][r] = INT64_MAX;
-    for (uint32_t i = 0; i < c->s->n_pools; i++) {
-        if (c->s->pools[i].usable && c->s->pools[i].in->offerings != NULL) {
-            lower(c, &c->s->pools[i], which, r);
+    int64_t *rates = c->rates[which], least = INT64_MAX;
+    for (uint32_t i = 0; i < list->n; i++) {
+        const struct priced *p = &list->v[i];
+        int64_t amount = units(r, p->have->v[r]);
+        if (amount > 0) {
+            int64_t left =
+                p->price - (r == RES_MEMORY ? (p->have->v[RES_CPU] + 1) * rates[RES_CPU] : 0);
+            int64_t rate = left > 0 ? left / (amount + 1) : 0;
+            least = rate < least ? rate : least;
         }
     }
-    if (c->rates[which][r] == INT64_MAX) {
-        c->rates[which][r] = 0;
-    }
+    rates[r] = least == INT64_MAX ? 0 : least;
 }
 
 void price_rates(struct consolidate *c)
 {
+    struct arena_mark mark = arena_mark(c->a);
+    struct priced_list list = {0};
+    for (uint32_t i = 0; i < c->s->n_pools; i++) {
+        if (c->s->pools[i].usable && c->s->pools[i].in->offerings != NULL) {
+            list_priced(c, &c->s->pools[i], &list);
+        }
+    }
     memset(c->rates, 0, sizeof(c->rates));
     for (uint32_t r = 0; r < RES_FIXED; r++) {
-        lower_all(c, r, (enum resource)r);
+        lower(c, &list, r, (enum resource)r);
     }
     for (uint32_t i = 1; i < CONSOLIDATE_MIXES; i++) {
         uint32_t which = RES_FIXED + i - 1;
         c->rates[which][RES_CPU] = c->rates[RES_CPU][RES_CPU] * i / CONSOLIDATE_MIXES;
-        lower_all(c, which, RES_MEMORY);
+        lower(c, &list, which, RES_MEMORY);
     }
+    arena_rewind(c->a, mark);
 }
 
 void price_pools(struct consolidate *c)

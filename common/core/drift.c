@@ -42,13 +42,20 @@ static struct drift hashes(struct arena *a, const struct snapshot_node *n)
 /* ---- requirements ------------------------------------------------------------------------------
  */
 
+/* The claim's type in the pool's catalog, or -1. */
+static int type_of(const struct snapshot_node *n)
+{
+    sym name = labels_get(&n->claim->m.labels, L_INSTANCE_TYPE);
+    const struct catalog *c = n->pool->catalog;
+    return c != NULL && name != SYM_NONE ? catalog_find_type(c, name) : -1;
+}
+
 /* The label of the claim; where it has none what its type says. */
-static const struct req *has(struct arena *a, const struct snapshot_node *n, sym key,
-                             const struct reqset *type)
+static const struct req *has(struct arena *a, const struct snapshot_node *n, sym key, int type)
 {
     sym v = labels_get(&n->claim->m.labels, key);
     if (v == SYM_NONE) {
-        return type != NULL ? reqset_get(type, key) : NULL;
+        return type >= 0 ? catalog_label(n->pool->catalog, (uint32_t)type, key) : NULL;
     }
     struct req *r = ARENA_NEW(a, struct req);
     *r = (struct req){.key = key, .n = 1, .values = arena_memdup(a, &v, sizeof(v))};
@@ -78,13 +85,10 @@ static bool identity(sym key)
 static struct drift requirements(struct arena *a, const struct snapshot *s,
                                  const struct snapshot_node *n)
 {
-    sym name = labels_get(&n->claim->m.labels, L_INSTANCE_TYPE);
-    const struct catalog *cat = n->pool->catalog;
-    int type = cat != NULL && name != SYM_NONE ? catalog_find_type(cat, name) : -1;
-    const struct reqset *labels = type >= 0 ? catalog_labels(cat, (uint32_t)type) : NULL;
+    int type = type_of(n);
     for (uint32_t i = 0; i < n->pool->np->reqs.n; i++) {
         const struct req *want = &n->pool->np->reqs.v[i];
-        if (identity(want->key) || meets(s->syms, want, has(a, n, want->key, labels))) {
+        if (identity(want->key) || meets(s->syms, want, has(a, n, want->key, type))) {
             continue;
         }
         struct buf b;
@@ -116,7 +120,7 @@ static struct drift types(struct arena *a, const struct snapshot *s, const struc
 }
 
 static bool image_goes(struct arena *a, const struct symtab *t, const struct snapshot_node *n,
-                       const struct class_ami *ami, const struct reqset *type)
+                       const struct class_ami *ami, int type)
 {
     for (uint32_t i = 0; i < ami->reqs.n; i++) {
         const struct req *have = has(a, n, ami->reqs.v[i].key, type);
@@ -131,17 +135,12 @@ static struct drift images(struct arena *a, const struct snapshot *s, const stru
 {
     const struct nodeclass *cls = n->pool->cls;
     const char *id = n->claim->image_id;
-    sym name = labels_get(&n->claim->m.labels, L_INSTANCE_TYPE);
-    int type = n->pool->catalog != NULL && name != SYM_NONE
-                   ? catalog_find_type(n->pool->catalog, name)
-                   : -1;
-    const struct reqset *labels =
-        type >= 0 ? catalog_labels(n->pool->catalog, (uint32_t)type) : NULL;
+    int type = type_of(n);
     if (cls == NULL || cls->n_amis == 0 || id == NULL || id[0] == '\0') {
         return none();
     }
     for (uint32_t i = 0; i < cls->n_amis; i++) {
-        if (str_eq(cls->amis[i].id, id) && image_goes(a, s->syms, n, &cls->amis[i], labels)) {
+        if (str_eq(cls->amis[i].id, id) && image_goes(a, s->syms, n, &cls->amis[i], type)) {
             return none();
         }
     }

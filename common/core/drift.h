@@ -12,6 +12,8 @@
  *    it). Labels that others put on the Node do not matter.
  *  - InstanceTypeNotFound needs a claim older than an hour, and a catalog.
  *  - AMIDrift: the image the claim runs is not among those of the class that go with its type.
+ * SecurityGroupDrift and SubnetDrift are found out by the agent, which alone knows where instances
+ * are (disrupt/drifted.h): here they come with the condition.
  * A claim that was not launched does not drift, nor does one whose pool or class is gone or
  * leaving, and none in its first reconcile (the claim must be initialized).
  */

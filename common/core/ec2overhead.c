@@ -155,12 +155,11 @@ static int64_t storage_bytes(const struct ec2_fact *f, const struct ec2_class *c
     return c->root_volume_bytes;
 }
 
-struct resources ec2_capacity(const struct ec2_fact *f, const struct ec2_class *c,
-                              int64_t observed_mem_bytes)
+struct resources ec2_capacity(const struct ec2_fact *f, const struct ec2_class *c)
 {
     struct resources r = {.ext = c->extra.ext, .n_ext = c->extra.n_ext};
     r.v[RES_CPU] = (int64_t)f->vcpus * 1000;
-    r.v[RES_MEMORY] = observed_mem_bytes > 0 ? observed_mem_bytes : memory_bytes(f, c);
+    r.v[RES_MEMORY] = memory_bytes(f, c);
     r.v[RES_EPHEMERAL_STORAGE] = storage_bytes(f, c);
     r.v[RES_PODS] = ec2_max_pods(f, c);
     r.v[RES_POD_ENI] = at_least_0(f->branch_enis);

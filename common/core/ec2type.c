@@ -7,25 +7,28 @@
 
 #define LABELS_MAX 48 /* of one type */
 
+/* Labels are put in the order of their keys, which is the catalog's. */
 struct labeler {
-    struct arena *a;
     struct symtab *syms;
     struct req *v;
+    sym *values; /* one per label */
     uint32_t n;
 };
 
 /* SYM_NONE: DoesNotExist. */
 static void put(struct labeler *l, sym key, sym value)
 {
-    struct req *r = &l->v[l->n++];
-    if (l->n > LABELS_MAX) {
+    if (l->n >= LABELS_MAX) {
         BUG("more than %d labels for one instance type", LABELS_MAX);
     }
+    struct req *r = &l->v[l->n];
     *r = (struct req){.key = key};
     if (value != SYM_NONE) {
-        r->values = arena_memdup(l->a, &value, sizeof(value));
+        l->values[l->n] = value;
+        r->values = &l->values[l->n];
         r->n = 1;
     }
+    l->n++;
 }
 
 static void put_text(struct labeler *l, sym key, const char *text)
@@ -36,9 +39,8 @@ static void put_text(struct labeler *l, sym key, const char *text)
 /* Below 0: DoesNotExist. */
 static void put_int(struct labeler *l, sym key, int64_t n)
 {
-    char text[24];
-    snprintf(text, sizeof(text), "%lld", (long long)n);
-    put(l, key, n < 0 ? SYM_NONE : sym_intern(l->syms, text));
+    char text[STR_I64_TEXT];
+    put(l, key, n < 0 ? SYM_NONE : sym_intern(l->syms, str_from_i64(n, text)));
 }
 
 static void put_bool(struct labeler *l, sym key, bool on)
@@ -78,7 +80,6 @@ static void put_name(struct labeler *l, const struct ec2_fact *f)
 {
     const char *dot = strchr(f->name, '.');
     size_t family = dot ? (size_t)(dot - f->name) : strlen(f->name);
-    put_text(l, L_INSTANCE_TYPE, f->name);
     put_category(l, f->name);
     sym name = sym_intern_n(l->syms, f->name, family);
     put(l, L_FAMILY, name);
@@ -129,9 +130,8 @@ static const sym never[] = {L_RESERVATION_ID, L_RESERVATION_TYPE, L_RESERVATION_
                             L_PLACEMENT_GROUP_ID, L_PLACEMENT_GROUP_PARTITION};
 static const sym tenancies[] = {V_DEFAULT, V_DEDICATED};
 
-static void put_placement(struct labeler *l, const char *region)
+static void put_placement(struct labeler *l)
 {
-    put_text(l, L_REGION, region);
     put(l, L_TENANCY, SYM_NONE);
     struct req *tenancy = &l->v[l->n - 1];
     tenancy->values = tenancies;
@@ -141,22 +141,46 @@ static void put_placement(struct labeler *l, const char *region)
     }
 }
 
+static void take_observed(const struct ec2_catalog_in *in, const struct ec2_fact *f,
+                          struct catalog_type *t)
+{
+    static const enum resource seen[] = {
+#define X(res, name) res,
+        OBSERVED(X)
+#undef X
+    };
+    struct ec2_observed o;
+    if (!in->observed || !in->observed(in->ctx, f->name, &o)) {
+        return;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(seen); i++) {
+        int64_t capacity = o.capacity[seen[i]], allocatable = o.allocatable[seen[i]];
+        if (capacity >= 0 && allocatable >= 0) {
+            t->capacity.v[seen[i]] = capacity;
+            t->allocatable.v[seen[i]] = allocatable < capacity ? allocatable : capacity;
+        }
+    }
+}
+
 static void describe(struct arena *a, const struct ec2_catalog_in *in, const struct ec2_fact *f,
                      struct catalog_type *ret)
 {
-    struct labeler l = {.a = a, .syms = in->syms};
+    struct labeler l = {.syms = in->syms};
     l.v = ARENA_NEW_N(a, struct req, LABELS_MAX);
-    put_name(&l, f);
+    l.values = ARENA_NEW_N(a, sym, LABELS_MAX);
+    put_text(&l, L_REGION, in->region);
+    put_text(&l, L_INSTANCE_TYPE, f->name);
     put_system(&l, f, in->cls);
+    put_name(&l, f);
     put_hardware(&l, f);
     put_gpus(&l, f);
-    put_placement(&l, in->region);
-    int64_t observed = in->observed_mem ? in->observed_mem(in->ctx, f->name) : 0;
+    put_placement(&l);
     ret->name = sym_intern(in->syms, f->name);
     ret->labels = l.v;
     ret->n_labels = l.n;
-    ret->capacity = ec2_capacity(f, in->cls, observed);
+    ret->capacity = ec2_capacity(f, in->cls);
     ret->allocatable = ec2_allocatable(in->syms, f, in->cls, &ret->capacity);
+    take_observed(in, f, ret);
 }
 
 struct catalog *ec2_catalog(struct arena *a, const struct ec2_catalog_in *in, struct err *reterr)

@@ -71,8 +71,20 @@ struct ec2_class {
 /* The numbers of an EC2NodeClass that says nothing: family AL2023, 20Gi, overhead 7.5%. */
 void ec2_class_default(struct ec2_class *c);
 
-/* Discovered memory: what nodes of this type really reported; 0 = nothing known. */
-typedef int64_t (*ec2_observed_mem_fn)(void *ctx, const char *type);
+/* What nodes of a type really reported, the least of each; OBSERVED_NONE = nothing known. It is
+ * taken instead of what the formulas say: memory that the firmware keeps, pods and reservations
+ * that user data sets behind our back. */
+#define OBSERVED(X)                                                                                \
+    X(RES_CPU, "cpu")                                                                              \
+    X(RES_MEMORY, "memory")                                                                        \
+    X(RES_EPHEMERAL_STORAGE, "ephemeral-storage")                                                  \
+    X(RES_PODS, "pods")
+#define OBSERVED_NONE INT64_C(-1)
+struct ec2_observed {
+    int64_t capacity[RES_PODS + 1], allocatable[RES_PODS + 1]; /* those of OBSERVED */
+};
+/* False: no node of the type was seen. */
+typedef bool (*ec2_observed_fn)(void *ctx, const char *type, struct ec2_observed *ret);
 
 struct ec2_catalog_in {
     struct symtab *syms; /* labels are interned here: the core interns only in this call's caller */
@@ -82,7 +94,7 @@ struct ec2_catalog_in {
     const struct ec2_fact *facts; /* NULL = the generated table */
     uint32_t n_facts;
     bool (*type_wanted)(void *ctx, const char *name); /* NULL = all */
-    ec2_observed_mem_fn observed_mem;                 /* NULL = nothing known */
+    ec2_observed_fn observed;                         /* NULL = nothing known */
     void *ctx;
 };
 
@@ -91,11 +103,8 @@ struct ec2_catalog_in {
  */
 bool ec2_compatible(const struct ec2_fact *f, const struct ec2_class *c);
 
-/* As Karpenter's AWS provider computes them. observed_mem_bytes 0 = nothing known; ext arrays are
- * the class's own.
- */
-struct resources ec2_capacity(const struct ec2_fact *f, const struct ec2_class *c,
-                              int64_t observed_mem_bytes);
+/* As Karpenter's AWS provider computes them. ext arrays are the class's own. */
+struct resources ec2_capacity(const struct ec2_fact *f, const struct ec2_class *c);
 struct resources ec2_allocatable(const struct symtab *t, const struct ec2_fact *f,
                                  const struct ec2_class *c, const struct resources *capacity);
 

@@ -83,6 +83,11 @@ bool condition_true(const struct conditions *c, const char *type)
     return condition_status(c, type) == STATUS_TRUE;
 }
 
+bool nodeclaim_had_node(const struct nodeclaim *nc)
+{
+    return (nc->node_name && *nc->node_name) || condition_true(&nc->conditions, "Registered");
+}
+
 sym labels_get(const struct labels *l, sym key)
 {
     uint32_t lo = 0, hi = l->n;

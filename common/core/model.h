@@ -33,6 +33,7 @@
 #define ANN_PLACEMENT "karp.dev/placement"
 #define ANN_MIN_SAVING "karp.dev/min-saving"
 #define ANN_MIN_NODE_LIFE "karp.dev/min-node-life"
+#define ANN_IGNORE_SHORT_PODS "karp.dev/ignore-short-pods"
 #define ANN_RETURN_TO_WEIGHT "karp.dev/return-to-weight"
 #define ANN_REPLACE "karp.dev/replace"
 #define ANN_BUDGET_TIMEZONE "karp.dev/budget-timezone"
@@ -200,6 +201,7 @@ struct pod {
     bool unschedulable; /* PodScheduled=False, reason Unschedulable */
     bool gated;
     bool ready;
+    bool displaced; /* DisruptionTarget for another reason than an eviction: preempted, lost, … */
     int64_t unschedulable_since_ns;
     int64_t start_ns;
     int64_t grace_ns; /* spec.terminationGracePeriodSeconds */
@@ -453,5 +455,7 @@ enum status condition_status(const struct conditions *c, const char *type); /* S
 bool condition_true(const struct conditions *c, const char *type);
 sym labels_get(const struct labels *l, sym key); /* SYM_NONE */
 bool meta_has_finalizer(const struct meta *m, const char *finalizer);
+/* A Node of it has joined once, whatever its condition says now. */
+bool nodeclaim_had_node(const struct nodeclaim *nc);
 
 #endif

@@ -1,6 +1,7 @@
 /* plan.c - see plan.h. */
 #include "plan.h"
 
+#include "approval.h"
 #include "common/base/sort.h"
 #include "common/base/str.h"
 #include "labels.h"
@@ -55,10 +56,6 @@ static const char *label(const struct snapshot *s, const struct snapshot_node *n
     return v != SYM_NONE ? sym_str(s->syms, v) : "";
 }
 
-static const char *reason_text(enum disruption_reason r)
-{
-    return r == DISRUPT_EMPTY ? "Empty" : r == DISRUPT_DRIFTED ? "Drifted" : "Underutilized";
-}
 
 /* By string, as they are told. */
 static uint32_t capacity_types(const struct snapshot *s, const struct step_in *in,
@@ -158,7 +155,7 @@ static void put_action(const struct snapshot *s, const struct consolidate_step *
         put_node_out(s, &st->out[i], b);
     }
     buf_putc(b, ']');
-    put_field(b, false, "reason", reason_text(st->reason));
+    put_field(b, false, "reason", approval_reason_name(st->reason));
     put_field(b, false, "type", consolidate_kind_name(st->kind));
     buf_putc(b, '}');
 }

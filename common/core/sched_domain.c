@@ -68,7 +68,7 @@ static void type_values(const struct sched *s, const struct sched_pool *p, const
     memcpy(bits, types, words * sizeof(*bits));
     offerings_narrow(p->in->offerings, offer, bits);
     for (int i = bits_next(bits, words, 0); i >= 0; i = bits_next(bits, words, (uint32_t)i + 1)) {
-        const struct req *l = reqset_get(catalog_labels(c, (uint32_t)i), key);
+        const struct req *l = catalog_label(c, (uint32_t)i, key);
         for (uint32_t v = 0; l != NULL && v < l->n; v++) {
             if (r == NULL || req_has(s->syms, r, l->values[v])) {
                 add(set, l->values[v]);

@@ -265,9 +265,8 @@ static bool no_image(struct attempt *at, struct reason *r)
     int first = bits_next(at->t.types, words, 0);
     bool gpus = first >= 0;
     for (int i = first; i >= 0; i = bits_next(at->t.types, words, (uint32_t)i + 1)) {
-        const struct reqset *labels = catalog_labels(c, (uint32_t)i);
-        const struct req *gpu = reqset_get(labels, L_GPU_NAME);
-        const struct req *accelerator = reqset_get(labels, L_ACCELERATOR_NAME);
+        const struct req *gpu = catalog_label(c, (uint32_t)i, L_GPU_NAME);
+        const struct req *accelerator = catalog_label(c, (uint32_t)i, L_ACCELERATOR_NAME);
         if (!offerings_no_image(at->p->in->offerings, (uint32_t)i)) {
             return false;
         }
@@ -276,7 +275,7 @@ static bool no_image(struct attempt *at, struct reason *r)
     if (first < 0) {
         return false;
     }
-    const struct req *arch = reqset_get(catalog_labels(c, (uint32_t)first), L_ARCH);
+    const struct req *arch = catalog_label(c, (uint32_t)first, L_ARCH);
     code(r, REASON_NoImage)->text =
         arena_printf(at->s->a, "EC2NodeClass %s has none for %s%s", at->p->in->np->class_ref.name,
                      arch != NULL && arch->n > 0 ? sym_str(at->s->syms, arch->values[0]) : "them",

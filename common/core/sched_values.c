@@ -63,7 +63,7 @@ static uint32_t count_labels(const struct sched *s, const struct sched_pool *p, 
     uint32_t words = catalog_words(c);
     for (int i = bits_next(types, words, 0); i >= 0 && seen.n < enough;
          i = bits_next(types, words, (uint32_t)i + 1)) {
-        const struct req *l = reqset_get(catalog_labels(c, (uint32_t)i), r->key);
+        const struct req *l = catalog_label(c, (uint32_t)i, r->key);
         for (uint32_t v = 0; l != NULL && v < l->n; v++) {
             if (req_has(s->syms, r, l->values[v])) {
                 values_add(&seen, l->values[v], enough);

@@ -252,7 +252,7 @@ static int64_t default_limit(const struct sched_pool *p, const char *driver, uin
     if (!str_eq(driver, EBS_DRIVER)) {
         return NO_LIMIT;
     }
-    const struct req *r = reqset_get(catalog_labels(p->tm.catalog, type), L_HYPERVISOR);
+    const struct req *r = catalog_label(p->tm.catalog, type, L_HYPERVISOR);
     bool xen = r != NULL && r->n == 1 && r->values[0] == p->xen;
     return xen ? EBS_XEN : EBS_NITRO;
 }

@@ -348,7 +348,7 @@ static void join(struct builder *b, struct snapshot_node *n)
         n->capacity = filled(b, &n->capacity, &nc->capacity);
         n->allocatable = filled(b, &n->allocatable, &nc->allocatable);
     }
-    bool lost = node == NULL && condition_true(&nc->conditions, "Registered");
+    bool lost = node == NULL && nodeclaim_had_node(nc);
     n->leaving = is_leaving(b->in, node, nc);
     n->target = !n->leaving && !lost && !(node != NULL && node->unschedulable);
     room(b, n);

@@ -13,7 +13,7 @@
  * not launched yet, or whose room is not known, counts with exactly what it was planned for
  * (spec.resources.requests), so it carries its own pods and delays nobody (Karpenter waits until
  * all claims are launched); against the pool's limits it counts with the largest capacity among its
- * types. A claim whose Node was there and is gone is no target.
+ * types. A claim whose Node was there and is gone is no target, whatever it says of itself now.
  *
  * Marked for leaving is: a deletion timestamp (claim's or node's), InstanceTerminating or
  * DisruptionReason on the claim, the taint karpenter.sh/disrupted. Only what is being deleted stops

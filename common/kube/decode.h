@@ -31,6 +31,8 @@
 #define DECODE_CONDITION_TEXT 2048u /* longer condition messages are cut */
 
 struct decoder;
+struct dreq;
+struct dgrant;
 
 /* symtab is borrowed (labels_symtab_new made it); it grows by the names met. */
 struct decoder *decoder_new(struct symtab *symtab);
@@ -88,6 +90,12 @@ void decode_pdb_free(struct pdb *p);
 /* What of it cannot be read is its `problem`, and it holds all the more (core/hold.h). */
 struct hold *decode_hold(struct decoder *d, const json_t *o, struct err *reterr);
 void decode_hold_free(struct hold *h);
+/* What of them cannot be read is their `problem`: nothing is approved by them (core/dreq.h,
+ * core/dgrant.h). */
+struct dreq *decode_dreq(struct decoder *d, const json_t *o, struct err *reterr);
+void decode_dreq_free(struct dreq *r);
+struct dgrant *decode_dgrant(struct decoder *d, const json_t *o, struct err *reterr);
+void decode_dgrant_free(struct dgrant *g);
 struct namespace *decode_namespace(struct decoder *d, const json_t *o, struct err *reterr);
 void decode_namespace_free(struct namespace *n);
 struct service *decode_service(struct decoder *d, const json_t *o, struct err *reterr);

@@ -75,6 +75,8 @@ static void set_conditions(struct pod *p, const json_t *status)
         const char *reason = jsonx_str_or(v, "reason", "");
         if (str_eq(type, "Ready")) {
             p->ready = str_eq(value, "True");
+        } else if (str_eq(type, "DisruptionTarget")) {
+            p->displaced = str_eq(value, "True") && !str_eq(reason, "EvictionByEvictionAPI");
         } else if (str_eq(type, "PodScheduled") && str_eq(value, "False")) {
             p->gated |= str_eq(reason, "SchedulingGated");
             if (str_eq(reason, "Unschedulable")) {

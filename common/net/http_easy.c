@@ -6,6 +6,8 @@
 #include <ctype.h>
 #include <strings.h>
 
+#define UPLOAD_BUFFER_BYTES 16384L /* the least that curl allows */
+
 /* ---- SigV4 ----------------------------------------------------------------------------------- */
 
 static bool path_unreserved(const char *url)
@@ -168,6 +170,8 @@ static void set_basics(CURL *easy, const struct http_req *req, const char *user_
     curl_easy_setopt(easy, CURLOPT_URL, req->url);
     curl_easy_setopt(easy, CURLOPT_USERAGENT, user_agent);
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    /* Requests are small; a watch keeps its buffer as long as it lasts. */
+    curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, UPLOAD_BUFFER_BYTES);
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);

@@ -166,7 +166,9 @@ static void resources_json(struct buf *b, const char *key, const struct resource
 static void labels_json(const struct maker *m, const struct block *blk, int64_t node)
 {
     const struct symtab *t = m->b->w.syms;
-    const struct reqset *labels = catalog_labels(m->b->catalog, blk->type);
+    struct arena a;
+    arena_init(&a, 0, SIZE_MAX);
+    struct reqset labels = catalog_labels(m->b->catalog, &a, blk->type);
     struct buf *b = &m->g->text;
     buf_printf(b,
                "\"labels\":{\"kubernetes.io/hostname\":\"node-%lld\",\"karpenter.sh/nodepool\":"
@@ -175,13 +177,14 @@ static void labels_json(const struct maker *m, const struct block *blk, int64_t 
                "\"topology.kubernetes.io/zone\":\"%s\"",
                (long long)node, (long long)blk->pool, (long long)blk->pool,
                sym_str(t, catalog_zone(m->b->catalog, blk->zones[node % blk->n_zones])));
-    for (uint32_t i = 0; i < labels->n; i++) {
-        sym only = req_single(&labels->v[i]);
-        const char *value = labels->v[i].key == L_OS ? "linux" : sym_str(t, only);
-        if (only != SYM_NONE || labels->v[i].key == L_OS) {
-            buf_printf(b, ",\"%s\":\"%s\"", sym_str(t, labels->v[i].key), value);
+    for (uint32_t i = 0; i < labels.n; i++) {
+        sym only = req_single(&labels.v[i]);
+        const char *value = labels.v[i].key == L_OS ? "linux" : sym_str(t, only);
+        if (only != SYM_NONE || labels.v[i].key == L_OS) {
+            buf_printf(b, ",\"%s\":\"%s\"", sym_str(t, labels.v[i].key), value);
         }
     }
+    arena_done(&a);
     buf_puts(b, "}");
 }
 

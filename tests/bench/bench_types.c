@@ -73,21 +73,26 @@ static json_t *offerings_json(const struct bench_world *b, uint32_t type)
 static json_t *types_json(const struct bench_world *b)
 {
     json_t *all = json_array();
+    struct arena a;
+    arena_init(&a, 0, SIZE_MAX);
     for (uint32_t i = 0; i < catalog_n_types(b->catalog); i++) {
         json_t *offers = offerings_json(b, i);
         if (json_array_size(offers) == 0) {
             json_decref(offers);
             continue;
         }
+        arena_reset(&a);
+        struct reqset labels = catalog_labels(b->catalog, &a, i);
         json_array_append_new(
             all,
             json_pack("{s:s,s:o,s:o,s:o,s:o}", "name",
                       sym_str(b->w.syms, catalog_type_name(b->catalog, i)), "requirements",
-                      labels_json(b->w.syms, catalog_labels(b->catalog, i)), "capacity",
+                      labels_json(b->w.syms, &labels), "capacity",
                       resources_json(b->w.syms, catalog_capacity(b->catalog, i)), "allocatable",
                       resources_json(b->w.syms, catalog_allocatable(b->catalog, i)), "offerings",
                       offers));
     }
+    arena_done(&a);
     return all;
 }
 

@@ -102,13 +102,14 @@ tok-admin,admin,u1,"system:masters"
 tok-agent,system:serviceaccount:karp:karp-agent,u2,"system:serviceaccounts,system:serviceaccounts:karp,system:authenticated"
 tok-viewer,viewer@example.com,u3,"system:authenticated"
 tok-operator,operator@example.com,u9,"system:authenticated"
+tok-approver,approver@example.com,u10,"system:authenticated"
 tok-karpenter,karpenter,u4,"system:masters"
 tok-kwok,kwok,u5,"system:masters"
 tok-ec2,karp-ec2,u6,"system:authenticated"
 tok-kcm,system:kube-controller-manager,u7,"system:masters"
 tok-sched,system:kube-scheduler,u8,"system:masters"
 T
-    for u in admin agent viewer operator karpenter kwok ec2 kcm sched; do
+    for u in admin agent viewer operator approver karpenter kwok ec2 kcm sched; do
         kubeconfig "$CP/$u.kubeconfig" "tok-$u"
     done
     cat >"$CP/audit.yaml" <<'A'

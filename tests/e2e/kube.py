@@ -20,6 +20,8 @@ PATHS = {
     "NodeClaim": KARPENTER + "/nodeclaims",
     "EC2NodeClass": "/apis/karpenter.k8s.aws/v1/ec2nodeclasses",
     "Hold": "/apis/karp.dev/v1alpha1/holds",
+    "DisruptionRequest": "/apis/karp.dev/v1alpha1/disruptionrequests",
+    "DisruptionGrant": "/apis/karp.dev/v1alpha1/disruptiongrants",
     "Node": "/api/v1/nodes",
 }
 
@@ -105,7 +107,7 @@ def wipe(kube, seconds=30):
         drop_all(kube, "/apis/apps/v1/namespaces/default/" + kind)
     drop_all(kube, "/apis/policy/v1/namespaces/default/poddisruptionbudgets")
     paths = ["/apis/apps/v1/namespaces/default/replicasets", "/api/v1/namespaces/default/pods"]
-    paths += [PATHS[k] for k in ("Hold", "NodePool", "NodeClaim", "EC2NodeClass", "Node")]
+    paths += [PATHS[k] for k in ("Hold", "DisruptionRequest", "DisruptionGrant", "NodePool", "NodeClaim", "EC2NodeClass", "Node")]
     end = time.monotonic() + seconds
     while True:
         left = sum(drop_all(kube, p) for p in paths)

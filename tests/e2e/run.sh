@@ -57,7 +57,7 @@ play() { # FILE
     wait $playing || rc=$?
     playing=
     # What a failed case left, for whoever reads its logs.
-    [ $rc = 0 ] || kubectl get nodes,nodeclaims,nodepools,ec2nodeclasses,holds,pods,leases,events -A -o yaml >"$LOG_DIR/objects.yaml" 2>&1
+    [ $rc = 0 ] || kubectl get nodes,nodeclaims,nodepools,ec2nodeclasses,holds,disruptionrequests,disruptiongrants,pods,leases,events -A -o yaml >"$LOG_DIR/objects.yaml" 2>&1
     if ! between_cases >>"$LOG_DIR/out" 2>&1; then
         [ $rc != 0 ] || { rc=1; echo "the cluster could not be put back" >"$LOG_DIR/why"; }
     fi

@@ -8,10 +8,17 @@ agent says of itself is not asked.
                                           ordered to end yet (what budgets count, as Karpenter)
     witness.py least-nodes POOL FILE      the least number of Ready Nodes of the pool that are not on their
                                           way out, since there were most
+    witness.py emptied POOL FILE          the most Nodes of that pool at once that are being drained: they
+                                          have lost a pod of theirs to an eviction, and their instance
+                                          is not ordered to end yet
 FILE has "NOW WORST", rewritten at every change. Runs until it is killed; KUBECONFIG names the cluster.
 """
+import heapq
 import os
+import queue
 import sys
+import threading
+import time
 
 from kube import PATHS, Kube
 
@@ -80,11 +87,51 @@ def follow(kind, file, measure, least):
         kind.apply(event)
 
 
+def in_order(kinds):
+    """Events of several kinds as (place, event), in the order in which the API server made them: each
+    waits for a second, for one that was made before it and came later."""
+    came, heap = queue.Queue(), []
+
+    def read(place, kind):
+        for event in kind.events:
+            came.put((int(event["object"]["metadata"]["resourceVersion"]), place, time.monotonic(), event))
+        os._exit(1)  # the watch ended
+
+    for place, kind in enumerate(kinds):
+        threading.Thread(target=read, args=(place, kind), daemon=True).start()
+    while True:
+        try:
+            version, place, at, event = came.get(timeout=0.1)
+            heapq.heappush(heap, (version, place, at, event))
+        except queue.Empty:
+            pass
+        while heap and time.monotonic() - heap[0][2] > 1:
+            yield heap[0][1], heapq.heappop(heap)[3]
+
+
+def emptied(kube, pool, file):
+    claims = Kind(kube, PATHS["NodeClaim"], labelSelector="karpenter.sh/nodepool=" + pool)
+    pods = Kind(Kube(), "/api/v1/namespaces/default/pods")
+    begun, worst = set(), 0
+    put(file, 0, 0)
+    for place, event in in_order([claims, pods]):
+        (claims, pods)[place].apply(event)
+        o = event["object"]
+        if place == 1 and (going(o) or event["type"] == "DELETED"):
+            begun.add(o["spec"].get("nodeName"))
+        now = sum(c.get("status", {}).get("nodeName") in begun and not true(c, "InstanceTerminating")
+                  for c in claims.all.values())
+        worst = max(worst, now)
+        put(file, now, worst)
+
+
 def main(what, of, file):
     kube = Kube()
     if what == "available":
         pods = Kind(kube, "/api/v1/namespaces/default/pods", labelSelector=of)
         follow(pods, file, lambda all: sum(ready(p) and not going(p) for p in all.values()), True)
+    if what == "emptied":
+        emptied(kube, of, file)
     label = {"labelSelector": "karpenter.sh/nodepool=" + of}
     if what == "draining":
         claims = Kind(kube, PATHS["NodeClaim"], **label)

@@ -14,7 +14,7 @@ static const char *label(const json_t *claim, const char *key)
     return under(claim, "metadata.labels", key);
 }
 
-bool disruptlook_unapproved(const struct sim_api *api, const json_t *claim, const char *reason)
+bool disruptlook_asks(const struct sim_api *api, const json_t *claim, const char *reason)
 {
     const char *pool = label(claim, "karpenter.sh/nodepool");
     const json_t *o = pool ? sim_api_get(api, SIM_NODEPOOL, NULL, pool) : NULL;

@@ -10,8 +10,8 @@
 
 #define DISRUPTLOOK_PRICES_NS (20 * NS_PER_MIN) /* decided on before prices changed */
 
-/* The claim's pool asks for a decision about that reason, and there is none. */
-bool disruptlook_unapproved(const struct sim_api *api, const json_t *claim, const char *reason);
+/* The claim's pool asks for a decision about that reason. */
+bool disruptlook_asks(const struct sim_api *api, const json_t *claim, const char *reason);
 
 /* The command's replacements cost more per hour than the claims that they were made for, at the
  * prices of now; *ret_in, *ret_out are the two. False as well where one of them is not known, or

@@ -224,6 +224,31 @@ static int see_history(struct sim_run *r, const json_t *what, struct seen *ret, 
     return 0;
 }
 
+static int see_observed(struct sim_run *r, const json_t *what, struct seen *ret, struct err *reterr)
+{
+    (void)reterr;
+    see_number(ret, (double)historylook_observed(r->world->api, json_object_get(what, "observed")));
+    return 0;
+}
+
+static int see_attention(struct sim_run *r, const json_t *what, struct seen *ret,
+                         struct err *reterr)
+{
+    (void)reterr;
+    see_number(ret,
+               (double)historylook_attention(r->world->api, json_object_get(what, "attention")));
+    return 0;
+}
+
+static int see_observed_sum(struct sim_run *r, const json_t *what, struct seen *ret,
+                            struct err *reterr)
+{
+    const char *path = json_string_value(json_object_get(what, "observedSum"));
+    (void)reterr;
+    see_number(ret, historylook_sum(r->world->api, path ? path : ""));
+    return 0;
+}
+
 /* The first running instance whose type is not among `in` or outside `vcpu`; absent = all are. */
 static int see_types(struct sim_run *r, const json_t *what, struct seen *ret, struct err *reterr)
 {
@@ -279,6 +304,9 @@ static const struct thing things[] = {
     {"cost", see_cost, "", NULL, false},
     {"metric", see_metric, "", "name", false},
     {"history", see_history, "", "", false},
+    {"observed", see_observed, "", "", false},
+    {"attention", see_attention, "", "", false},
+    {"observedSum", see_observed_sum, "", NULL, false},
     {"agentAlive", see_alive, "", NULL, false},
     {"invariants", see_invariants, "", NULL, false},
 };

@@ -294,6 +294,11 @@ bool guest_answered_kube(struct sim_guest *g, const char *verb, const char *reso
     return answered(g, call);
 }
 
+bool guest_observes(const struct sim_guest *g)
+{
+    return g->opt.mode == MODE_OBSERVE;
+}
+
 bool guest_asks(const struct sim_guest *g, const struct simec2_port *port)
 {
     return g->aws == port;

@@ -43,6 +43,7 @@ const char *guest_name(const struct sim_guest *g); /* who it is in the API's log
 /* Arms a crash: dies right after the nth answer from now to "SERVICE:ACTION" ("kube:VERB
  * RESOURCE"). */
 void guest_arm(struct sim_guest *g, const char *call, uint64_t nth, int64_t restart_ns);
+bool guest_observes(const struct sim_guest *g); /* its mode is observe */
 bool guest_asks(const struct sim_guest *g, const struct simec2_port *port); /* it is this one's */
 /* A call of this guest was answered: true if it died of that. */
 bool guest_answered_kube(struct sim_guest *g, const char *verb, const char *resource);

@@ -6,6 +6,7 @@
 #include "common/base/quantity.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
+#include "consentlook.h"
 #include "disruptlook.h"
 #include "guest.h"
 #include "held.h"
@@ -266,6 +267,17 @@ static bool instance_lives(const struct sim_watchdog *w, const json_t *claim)
     return true;
 }
 
+static void check_consent(struct sim_watchdog *w, const json_t *claim)
+{
+    const char *reason = jsonx_str_or(mark_of(claim), "reason", "");
+    const char *why = disruptlook_asks(api_of(w), claim, reason)
+                          ? consentlook_lacks(api_of(w), claim, reason)
+                          : NULL;
+    if (why) {
+        violation(w, "Approval", jsonx_str_or(claim, "metadata.name", ""), why);
+    }
+}
+
 static void check_removal(struct sim_watchdog *w, const struct sim_change *change)
 {
     const json_t *claim = change->before;
@@ -283,9 +295,7 @@ static void check_removal(struct sim_watchdog *w, const struct sim_change *chang
     }
     check_budget(w, claim);
     check_replaced(w, claim);
-    if (disruptlook_unapproved(api_of(w), claim, jsonx_str_or(mark_of(claim), "reason", ""))) {
-        violation(w, "Approval", jsonx_str_or(claim, "metadata.name", ""), "nobody decided on it");
-    }
+    check_consent(w, claim);
     check_held(w, change, true);
 }
 
@@ -427,6 +437,32 @@ static void on_change(void *ctx, const struct sim_change *c)
         held_change(w->held, c);
     } else if (c->kind == SIM_POD && goes && is_agent(c->who)) {
         check_eviction(w, c->before);
+    }
+}
+
+/* ---- what an observer writes
+ * ------------------------------------------------------------------------- */
+
+void watchdog_write(struct sim_watchdog *w, const struct sim_call *c)
+{
+    /* A create that was refused has no name. */
+    bool own = str_eq(c->resource, "configmaps") &&
+               (str_eq(c->name, "karp-offerings") || str_eq(c->name, "karp-observed") ||
+                (c->status == 409 && !*c->name));
+    for (int i = 0; w && i < w->run->n_guests && !own; i++) {
+        const struct sim_guest *g = w->run->guests[i];
+        if (guest_observes(g) && str_eq(guest_name(g), c->who)) {
+            violation(w, "Observes", c->resource, c->verb);
+        }
+    }
+}
+
+void watchdog_aws(struct sim_watchdog *w, const struct sim_guest *g, const char *action)
+{
+    bool reads =
+        str_starts(action, "Describe") || str_starts(action, "Get") || str_starts(action, "List");
+    if (!reads && guest_observes(g)) {
+        violation(w, "Observes", "AWS", action);
     }
 }
 
@@ -609,20 +645,18 @@ static void check_taints(struct sim_watchdog *w)
     }
 }
 
-/* Its agents may launch: nothing that stands in their flags keeps them from it. */
+/* Its agents may launch: one that is up does more than observe. */
 static bool may_launch(const struct sim_watchdog *w)
 {
     static const char *const any[] = {NULL};
     double standby = 0;
-    for (size_t i = 0; w->run->scenario->flags[i]; i++) {
-        if (str_starts(w->run->scenario->flags[i], "--mode=observe")) {
-            return false;
-        }
-    }
+    bool idle = w->run->n_guests > 0;
     for (int i = 0; i < w->run->n_guests; i++) {
-        standby += guest_metric(w->run->guests[i], "karp_standby", any);
+        struct sim_guest *g = w->run->guests[i];
+        standby += guest_metric(g, "karp_standby", any);
+        idle = idle && (guest_observes(g) || !guest_up(g));
     }
-    return standby == 0 && !sim_sched_stopped(w->run->world->sched);
+    return !idle && standby == 0 && !sim_sched_stopped(w->run->world->sched);
 }
 
 /* What a new node would do is asked only for pods that have waited long. */

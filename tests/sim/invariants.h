@@ -24,6 +24,9 @@
  * - History: it removes the finalizer of a claim that had an instance, and karp-history has more
  *   than one entry about it; or in settled weather none, nor has it one at the end
  *
+ * - Observes: an agent in mode observe asks for any other write than one of its ConfigMaps, of the
+ *   API server or of AWS
+ *
  * At any time:
  * - TwoInstances: two living instances carry the UID of one claim
  * - Foreign: an instance with another cluster's UID goes down
@@ -74,12 +77,17 @@
 #define INVARIANT_TEMPLATES_MAX 500
 #define INVARIANT_LEASE_CALLS 20
 
+struct sim_call;
+struct sim_guest;
 struct sim_run;
 struct sim_watchdog;
 
 struct sim_watchdog *watchdog_new(struct sim_run *r);
 void watchdog_free(struct sim_watchdog *w);
 void watchdog_look(struct sim_watchdog *w);
+/* A write was served, or a call of an agent to AWS is about to be answered. */
+void watchdog_write(struct sim_watchdog *w, const struct sim_call *c);
+void watchdog_aws(struct sim_watchdog *w, const struct sim_guest *g, const char *action);
 /* An agent's turn, or its hearing of one answer or event, took so much processor time. */
 void watchdog_turn(struct sim_watchdog *w, int64_t spent_ns);
 /* The run is over. */

@@ -72,6 +72,9 @@ static bool on_aws_answered(void *ctx, struct simec2_port *from, const char *ser
     (void)n;
     r->agent_ran = true;
     for (int i = 0; i < r->n_guests; i++) {
+        if (guest_asks(r->guests[i], from)) {
+            watchdog_aws(r->watchdog, r->guests[i], action);
+        }
         if (guest_answered_aws(r->guests[i], from, service, action) ||
             (guest_asks(r->guests[i], from) && faults_answered(r->faults, r->guests[i]))) {
             return true;
@@ -114,6 +117,7 @@ static void on_kube_served(void *ctx, const struct sim_call *c)
     struct sim_run *r = ctx;
     tally_served(r, c);
     if (c->write) {
+        watchdog_write(r->watchdog, c);
         sim_trace(r->world, "%s %s %s %s/%s %d", c->who, c->verb, c->resource, c->ns, c->name,
                   c->status);
     }
@@ -230,9 +234,12 @@ static bool instance_exists(void *ctx, const char *provider_id)
 
 static int new_guests(struct sim_run *r, struct err *reterr)
 {
-    int n = faults_replicas(r->faults, r->scenario->replicas);
-    for (int i = 0; i < n; i++) {
-        r->guests[i] = guest_new(r, i, r->scenario->flags, reterr);
+    const char *observing[SCENARIO_FLAGS_MAX + 2] = {"--mode=observe"};
+    int replicas = faults_replicas(r->faults, r->scenario->replicas);
+    memcpy(observing + 1, r->scenario->flags, sizeof(r->scenario->flags));
+    for (int i = 0; i < replicas + r->scenario->observers && i < SCENARIO_REPLICAS_MAX; i++) {
+        const char *const *flags = i < replicas ? r->scenario->flags : observing;
+        r->guests[i] = guest_new(r, i, flags, reterr);
         if (!r->guests[i]) {
             return -1;
         }

@@ -13,8 +13,8 @@
 
 #include <errno.h>
 
-static const char *const verb_names[STEP_VERBS] = {"apply", "delete", "scale", "patch", "ec2",
-                                                   "sqs",   "api",    "agent", "world", "expect"};
+static const char *const verb_names[STEP_VERBS] = {
+    "apply", "delete", "scale", "patch", "decide", "ec2", "sqs", "api", "agent", "world", "expect"};
 
 int scenario_keys(const json_t *o, const char *where, const char *const *allowed,
                   struct err *reterr)
@@ -128,7 +128,7 @@ static int read_steps(const json_t *spec, struct scenario *s, struct err *reterr
 
 static int read_agent(const json_t *spec, struct scenario *s, struct err *reterr)
 {
-    static const char *const keys[] = {"replicas", "flags", NULL};
+    static const char *const keys[] = {"replicas", "observers", "flags", NULL};
     const json_t *agent = json_object_get(spec, "agent");
     size_t i;
     json_t *flag;
@@ -140,8 +140,10 @@ static int read_agent(const json_t *spec, struct scenario *s, struct err *reterr
         return -1;
     }
     s->replicas = (int)jsonx_int(agent, "replicas", 1);
-    if (s->replicas < 0 || s->replicas > SCENARIO_REPLICAS_MAX) {
-        return err_set(reterr, ERR_INVALID, "spec.agent.replicas: must be 0 to %d",
+    s->observers = (int)jsonx_int(agent, "observers", 0);
+    if (s->replicas < 0 || s->observers < 0 || s->replicas + s->observers > SCENARIO_REPLICAS_MAX) {
+        return err_set(reterr, ERR_INVALID,
+                       "spec.agent.replicas: must be 0 to %d, together with observers",
                        SCENARIO_REPLICAS_MAX);
     }
     json_array_foreach (json_object_get(agent, "flags"), i, flag) {

@@ -26,6 +26,7 @@ enum step_verb {
     STEP_DELETE,
     STEP_SCALE,
     STEP_PATCH,
+    STEP_DECIDE,
     STEP_EC2,
     STEP_SQS,
     STEP_API,
@@ -52,6 +53,7 @@ struct scenario {
     const json_t *ec2;       /* NULL if absent */
     int64_t ready_ns;        /* registered to Ready */
     int replicas;
+    int observers; /* further agents, with --mode=observe */
     const char *flags[SCENARIO_FLAGS_MAX + 1];
     struct scenario_step *steps;
     size_t n_steps;

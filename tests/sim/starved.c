@@ -156,7 +156,7 @@ static bool is_plain_pool(const struct question *q, const json_t *pool)
     return !jsonx_str(pool, "metadata.deletionTimestamp") && !jsonx_at(pool, "spec.replicas") &&
            str_eq(sim_cond_status(pool, "Ready"), "True") &&
            !json_array_size(jsonx_arr(pool, "spec.template.spec.startupTaints")) && cls &&
-           !jsonx_at(cls, "spec.kubelet") &&
+           !jsonx_at(cls, "spec.kubelet") && !jsonx_at(cls, "spec.userData") &&
            !sim_untolerated(jsonx_arr(q->spec, "tolerations"),
                             jsonx_arr(pool, "spec.template.spec.taints"), "NoSchedule", "NoExecute",
                             NULL);

@@ -170,6 +170,23 @@ static int check_patch(const json_t *arg, const char *where, struct err *reterr)
     return jsonx_obj(arg, "merge") ? 0 : wrong(reterr, where, "merge", "a map");
 }
 
+static int check_decide(const json_t *arg, const char *where, struct err *reterr)
+{
+    static const char *const keys[] = {"decision", "by",    "note", "notBefore",
+                                       "reason",   "limit", NULL};
+    const char *decision = jsonx_str_or(arg, "decision", "");
+    if (scenario_keys(arg, where, keys, reterr) < 0 || check_text(arg, "by", where, reterr) < 0 ||
+        check_text(arg, "note", where, reterr) < 0 ||
+        check_text(arg, "reason", where, reterr) < 0 ||
+        check_duration(arg, "notBefore", where, reterr) < 0 ||
+        check_number(arg, "limit", 1, where, reterr) < 0) {
+        return -1;
+    }
+    return str_eq(decision, "Approved") || str_eq(decision, "Denied")
+               ? 0
+               : wrong(reterr, where, "decision", "Approved or Denied");
+}
+
 /* ---- the cloud
  * ------------------------------------------------------------------------------------ */
 
@@ -180,6 +197,7 @@ static int check_ec2(const json_t *arg, const char *where, struct err *reterr)
                                        "spotInterruption",
                                        "rebalance",
                                        "terminate",
+                                       "stop",
                                        "throttle",
                                        "fail",
                                        "prices",
@@ -197,7 +215,8 @@ static int check_ec2(const json_t *arg, const char *where, struct err *reterr)
                                        "placementGroups",
                                        "quota",
                                        NULL};
-    static const char *const targets[] = {"spotInterruption", "rebalance", "terminate", NULL};
+    static const char *const targets[] = {"spotInterruption", "rebalance", "terminate", "stop",
+                                          NULL};
     if (scenario_keys(arg, where, keys, reterr) < 0) {
         return -1;
     }
@@ -347,8 +366,8 @@ static int check_flags(const json_t *flags, const json_t *start, const char *whe
 
 static int check_agent(const json_t *arg, const char *where, struct err *reterr)
 {
-    static const char *const keys[] = {"crash",  "restartAfter", "stop",  "start",
-                                       "freeze", "poison",       "flags", NULL};
+    static const char *const keys[] = {"crash",  "restartAfter", "stop",      "start", "freeze",
+                                       "poison", "flags",        "observers", NULL};
     static const char *const verbs[] = {"crash", "stop", "start", "freeze", "poison"};
     const json_t *crash = json_object_get(arg, "crash");
     char place[PLACE_MAX];
@@ -356,7 +375,8 @@ static int check_agent(const json_t *arg, const char *where, struct err *reterr)
     if (scenario_keys(arg, where, keys, reterr) < 0 ||
         check_duration(arg, "restartAfter", where, reterr) < 0 ||
         check_duration(arg, "freeze", where, reterr) < 0 ||
-        check_true(arg, "stop", where, reterr) < 0 || check_true(arg, "start", where, reterr) < 0) {
+        check_true(arg, "stop", where, reterr) < 0 || check_true(arg, "start", where, reterr) < 0 ||
+        check_true(arg, "observers", where, reterr) < 0) {
         return -1;
     }
     for (size_t i = 0; i < ARRAY_LEN(verbs); i++) {
@@ -459,6 +479,8 @@ int step_check(enum step_verb verb, const json_t *arg, const char *where, struct
         return check_scale(arg, where, reterr);
     case STEP_PATCH:
         return check_patch(arg, where, reterr);
+    case STEP_DECIDE:
+        return check_decide(arg, where, reterr);
     case STEP_EC2:
         return check_ec2(arg, where, reterr);
     case STEP_SQS:

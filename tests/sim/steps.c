@@ -70,12 +70,32 @@ static json_t *target_instances(struct sim_run *r, const json_t *target, const c
 /* ---- objects
  * -------------------------------------------------------------------------------------- */
 
+/* Nobody who writes a file knows UIDs: an owner without one is the object of that name. */
+static void own(const struct sim_run *r, json_t *o)
+{
+    size_t i;
+    json_t *ref;
+    json_array_foreach (jsonx_arr(o, "metadata.ownerReferences"), i, ref) {
+        const struct sim_kind *kind = sim_kind_find(jsonx_str_or(ref, "kind", ""));
+        const json_t *owner =
+            kind && !jsonx_str(ref, "uid")
+                ? sim_api_get(r->world->api, kind->id, jsonx_str_or(o, "metadata.namespace", ""),
+                              jsonx_str_or(ref, "name", ""))
+                : NULL;
+        if (owner) {
+            json_object_set(ref, "uid", jsonx_at(owner, "metadata.uid"));
+        }
+    }
+}
+
 static int do_apply(struct sim_run *r, const json_t *list, struct err *reterr)
 {
     size_t i;
-    json_t *o;
-    json_array_foreach ((json_t *)(uintptr_t)list, i, o) {
+    json_t *item;
+    json_array_foreach ((json_t *)(uintptr_t)list, i, item) {
         struct err why = ERR_INIT;
+        AUTO_JSON json_t *o = json_deep_copy(item);
+        own(r, o);
         if (sim_api_apply(r->world->api, STEP_WHO, o, NULL, &why) < 0) {
             return err_set(reterr, ERR_INVALID, "apply[%zu]: %s", i, why.msg);
         }
@@ -188,12 +208,69 @@ static int do_patch(struct sim_run *r, const json_t *arg, struct err *reterr)
     return hits ? 0 : -1;
 }
 
+/* ---- decisions on DisruptionRequests
+ * ------------------------------------------------------------------------------------- */
+
+static bool waits(const json_t *o, const char *reason)
+{
+    return str_eq(jsonx_str_or(o, "status.phase", "Pending"), "Pending") &&
+           !jsonx_str(o, "spec.decision") &&
+           (!reason || str_eq(reason, jsonx_str(o, "spec.reason")));
+}
+
+static json_t *decision_of(const struct sim_run *r, const json_t *arg)
+{
+    char at[TIMEFMT_TEXT];
+    int64_t after_ns = 0;
+    json_t *spec = json_pack("{s:s, s:s}", "decision", jsonx_str(arg, "decision"), "decidedBy",
+                             jsonx_str_or(arg, "by", STEP_WHO));
+    if (jsonx_str(arg, "note")) {
+        json_object_set_new(spec, "note", json_string(jsonx_str(arg, "note")));
+    }
+    if (jsonx_str(arg, "notBefore")) {
+        (void)timefmt_parse_duration_days(jsonx_str(arg, "notBefore"), &after_ns);
+        json_object_set_new(
+            spec, "notBefore",
+            json_string(timefmt_rfc3339(vclock_wall(&r->world->clock) + after_ns, at)));
+    }
+    return json_pack("{s:o}", "spec", spec);
+}
+
+/* On those that wait, in the order of their names. */
+static int do_decide(struct sim_run *r, const json_t *arg, struct err *reterr)
+{
+    const char *who = jsonx_str_or(arg, "by", STEP_WHO);
+    int64_t left = jsonx_int(arg, "limit", INT64_MAX);
+    json_t *names = json_array();
+    AUTO_JSON json_t *owned = names;
+    size_t i;
+    json_t *name;
+    for (size_t k = 0; k < sim_api_count(r->world->api, SIM_DISRUPTIONREQUEST); k++) {
+        const json_t *o = sim_api_at(r->world->api, SIM_DISRUPTIONREQUEST, k);
+        if (left > 0 && waits(o, jsonx_str(arg, "reason"))) {
+            json_array_append_new(names, json_string(jsonx_str(o, "metadata.name")));
+            left--;
+        }
+    }
+    json_array_foreach (names, i, name) {
+        sim_note(r->world, "%s by %s: %s", jsonx_str(arg, "decision"), who,
+                 json_string_value(name));
+        if (sim_api_patch(r->world->api, who, SIM_DISRUPTIONREQUEST, "", "",
+                          json_string_value(name), decision_of(r, arg), NULL, reterr) < 0) {
+            return -1;
+        }
+    }
+    return json_array_size(names) > 0
+               ? 0
+               : err_set(reterr, ERR_INVALID, "no DisruptionRequest waits for a decision");
+}
+
 /* ---- the cloud
  * ------------------------------------------------------------------------------------- */
 
 static int do_ec2(struct sim_run *r, const json_t *arg, struct err *reterr)
 {
-    static const char *const targets[] = {"spotInterruption", "rebalance", "terminate"};
+    static const char *const targets[] = {"spotInterruption", "rebalance", "terminate", "stop"};
     static const char *const nested[] = {"status", "scheduledEvent"};
     AUTO_JSON json_t *step = json_deep_copy(arg);
     for (size_t i = 0; i < ARRAY_LEN(targets); i++) {
@@ -437,7 +514,11 @@ static int do_agent(struct sim_run *r, const json_t *arg, struct err *reterr)
         }
         return 0;
     }
+    bool observers = json_is_true(json_object_get(arg, "observers"));
     for (int i = 0; i < r->n_guests; i++) {
+        if (observers != (i >= r->n_guests - r->scenario->observers)) {
+            continue;
+        }
         if (json_is_true(crash)) {
             sim_note(r->world, "%s is killed", guest_name(r->guests[i]));
             guest_crash(r->guests[i], restart_ns);
@@ -544,6 +625,8 @@ int step_do(struct sim_run *r, const struct scenario_step *s, struct err *reterr
         return do_scale(r, s->arg, reterr);
     case STEP_PATCH:
         return do_patch(r, s->arg, reterr);
+    case STEP_DECIDE:
+        return do_decide(r, s->arg, reterr);
     case STEP_EC2:
         return do_ec2(r, s->arg, reterr);
     case STEP_SQS:

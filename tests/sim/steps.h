@@ -1,5 +1,9 @@
 /*
  * steps.h - carrying out the steps of a scenario (all but expect).
+ *
+ * decide: {decision: Approved|Denied, by, note, notBefore (from now), reason, limit}: what a person
+ * answers to the DisruptionRequests that wait (with that reason, at most so many, by name); an
+ * error if none does.
  */
 #ifndef KARP_SIM_STEPS_H
 #define KARP_SIM_STEPS_H

@@ -144,8 +144,7 @@ static inline const char *f_labels(struct fleet *fl, const json_t *o, const char
     struct fix *f = fl->w.f;
     int at = catalog_find_type(f->catalog, fix_sym(f, type));
     ck_assert_msg(at >= 0 || str_eq(type, "unknown.type"), "no type %s", type);
-    const struct req *arch =
-        at >= 0 ? reqset_get(catalog_labels(f->catalog, (uint32_t)at), L_ARCH) : NULL;
+    const struct req *arch = at >= 0 ? catalog_label(f->catalog, (uint32_t)at, L_ARCH) : NULL;
     struct buf b;
     buf_init(&b, 4096);
     buf_printf(&b,

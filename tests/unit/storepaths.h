@@ -23,6 +23,8 @@ static const char *const store_paths[STORE_KINDS] = {
     "/apis/node.k8s.io/v1/runtimeclasses?",
     "/api/v1/services?",
     "/apis/karp.dev/v1alpha1/holds?",
+    "/apis/karp.dev/v1alpha1/disruptionrequests?",
+    "/apis/karp.dev/v1alpha1/disruptiongrants?",
     "/apis/policy/v1/poddisruptionbudgets?",
 };
 

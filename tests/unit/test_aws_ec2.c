@@ -1,5 +1,6 @@
 /* test_aws_ec2.c - what is read from EC2's answers (aws/ec2.h) */
 #include "common/aws/ec2.h"
+#include "common/base/str.h"
 #include "unit.h"
 
 #define XML "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
@@ -243,6 +244,32 @@ START_TEST(reads_statuses)
     ck_assert_str_eq(got.next_token, "t");
     ck_assert_int_eq(ec2_parse_describe_status(&arena, nobody, sizeof(nobody) - 1, &got, NULL), -1);
     end();
+}
+END_TEST
+
+START_TEST(reads_consoles)
+{
+#define CONSOLE(more)                                                                              \
+    XML "<GetConsoleOutputResponse" NS "<instanceId>i-1</instanceId>" more                         \
+        "</GetConsoleOutputResponse>"
+    static const struct {
+        const char *body, *text;
+    } rows[] = {
+        {CONSOLE("<timestamp>2026-01-05T09:00:00Z</timestamp><output>YQ0K\nYg==</output>"),
+         "a\r\nb"},
+        {CONSOLE("<output/>"), ""},
+        {CONSOLE(""), ""},
+        {CONSOLE("<output>*</output>"), NULL},
+        {XML "<GetConsoleOutputResponse" NS "</GetConsoleOutputResponse>", NULL},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const char *got = NULL;
+        begin();
+        int rc = ec2_parse_console(&arena, rows[i].body, strlen(rows[i].body), &got, NULL);
+        ck_assert_int_eq(rc, rows[i].text ? 0 : -1);
+        ck_assert(!rows[i].text || str_eq(got, rows[i].text));
+        end();
+    }
 }
 END_TEST
 
@@ -493,7 +520,7 @@ END_TEST
 
 UNIT_MAIN("aws_ec2", UNIT_TEST(reads_fleets), UNIT_TEST(reads_templates),
           UNIT_TEST(reads_one_template), UNIT_TEST(reads_instances), UNIT_TEST(reads_statuses),
-          UNIT_TEST(reads_terminations_and_tags), UNIT_TEST(reads_what_a_class_selects),
-          UNIT_TEST(reads_reservations), UNIT_TEST(reads_offerings_and_prices),
-          UNIT_CASES(no_answer_is_an_error, no_answers), UNIT_TEST(empty_lists_are_answers),
-          UNIT_TEST(cut_short_is_never_half_an_answer))
+          UNIT_TEST(reads_consoles), UNIT_TEST(reads_terminations_and_tags),
+          UNIT_TEST(reads_what_a_class_selects), UNIT_TEST(reads_reservations),
+          UNIT_TEST(reads_offerings_and_prices), UNIT_CASES(no_answer_is_an_error, no_answers),
+          UNIT_TEST(empty_lists_are_answers), UNIT_TEST(cut_short_is_never_half_an_answer))

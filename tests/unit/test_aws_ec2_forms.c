@@ -193,6 +193,11 @@ static void status(struct form *f)
     ec2_encode_describe_status(f, &req);
 }
 
+static void console(struct form *f)
+{
+    ec2_encode_console(f, "i-1");
+}
+
 static void terminate(struct form *f)
 {
     const struct ec2_strings ids = STRINGS("i-1", "i-2");
@@ -346,6 +351,7 @@ static const struct {
     {instances_by_id, "Action=DescribeInstances" V "&InstanceId.1=i-1&InstanceId.2=i-2"},
     {instances_by_filter, "Action=DescribeInstances" V FORM_FILTERS "&MaxResults=250&NextToken=n"},
     {status, "Action=DescribeInstanceStatus" V FORM_FILTERS "&MaxResults=1000&NextToken=n"},
+    {console, "Action=GetConsoleOutput" V "&InstanceId=i-1"},
     {terminate, "Action=TerminateInstances" V "&InstanceId.1=i-1&InstanceId.2=i-2"},
     {tag, "Action=CreateTags" V "&ResourceId.1=i-1&Tag.1.Key=karpenter.sh%2Fnodepool"
           "&Tag.1.Value=default&Tag.2.Key=Name&Tag.2.Value="},

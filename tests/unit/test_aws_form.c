@@ -1,6 +1,6 @@
-/* test_aws_form.c - the Query encoder and exact prices (aws/form.h, aws/price.h) */
+/* test_aws_form.c - the Query encoder and exact prices (aws/form.h, base/price.h) */
 #include "common/aws/form.h"
-#include "common/aws/price.h"
+#include "common/base/price.h"
 #include "unit.h"
 
 /* ---- escaping -------------------------------------------------------------------------------- */

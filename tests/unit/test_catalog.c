@@ -102,11 +102,10 @@ START_TEST(types_are_in_order_and_found)
         ck_assert_int_eq(catalog_capacity(w.c, i)->v[RES_CPU], (i + 1) * 1000);
         ck_assert_int_eq(catalog_allocatable(w.c, i)->v[RES_CPU], (i + 1) * 1000 - 100);
         ck_assert_int_eq(resources_get_ext(catalog_capacity(w.c, i), w.fuse), i >= 150 ? i : 0);
-        const struct reqset *l = catalog_labels(w.c, i);
-        ck_assert_uint_eq(req_single(reqset_get(l, L_INSTANCE_TYPE)), name);
-        ck_assert_uint_eq(req_single(reqset_get(l, L_CPU)), w.cpus[i]);
-        ck_assert_uint_eq(reqset_get(l, L_TENANCY)->n, 2 - i % 2);
-        ck_assert_ptr_null(reqset_get(l, L_ZONE));
+        ck_assert_uint_eq(req_single(catalog_label(w.c, i, L_INSTANCE_TYPE)), name);
+        ck_assert_uint_eq(req_single(catalog_label(w.c, i, L_CPU)), w.cpus[i]);
+        ck_assert_uint_eq(catalog_label(w.c, i, L_TENANCY)->n, 2 - i % 2);
+        ck_assert_ptr_null(catalog_label(w.c, i, L_ZONE));
     }
     ck_assert_int_eq(catalog_find_type(w.c, w.t4), -1);
     ck_assert_int_eq(catalog_find_type(w.c, SYM_NONE), -1);
@@ -114,6 +113,30 @@ START_TEST(types_are_in_order_and_found)
     ck_assert_int_eq(catalog_find_zone(w.c, catalog_zone(w.c, 2)), 2);
     ck_assert_uint_eq(catalog_zone_id(w.c, 2), SYM_NONE);
     ck_assert_int_eq(catalog_find_zone(w.c, w.t4), -1);
+    teardown(&w);
+}
+END_TEST
+
+/* All at once what each key says by itself; what a type does not define is not among it. */
+START_TEST(labels_of_a_type)
+{
+    static const sym keys[] = {L_ARCH, L_CPU, L_GPU_NAME, L_INSTANCE_TYPE, L_TENANCY};
+    struct world w;
+    setup(&w);
+    for (uint32_t i = 0; i < N_TYPES; i++) {
+        struct reqset all = catalog_labels(w.c, &w.mem, i);
+        uint32_t n = 0;
+        for (size_t k = 0; k < ARRAY_LEN(keys); k++) {
+            const struct req *r = catalog_label(w.c, i, keys[k]), *in = reqset_get(&all, keys[k]);
+            ck_assert((r == NULL) == (in == NULL));
+            ck_assert(r == NULL || req_equal(r, in));
+            n += r != NULL;
+        }
+        ck_assert_uint_eq(all.n, n);
+        ck_assert_uint_eq(n, 5 - i % 2);
+        ck_assert(i % 2 || catalog_label(w.c, i, L_GPU_NAME)->n == (i % 10 == 0));
+    }
+    ck_assert_ptr_null(catalog_label(w.c, 0, w.fuse));
     teardown(&w);
 }
 END_TEST
@@ -277,7 +300,7 @@ static bool offering_key(sym key)
 
 static bool allowed(const struct world *w, uint32_t type, const struct req *r, bool strict)
 {
-    const struct req *have = reqset_get(catalog_labels(w->c, type), r->key);
+    const struct req *have = catalog_label(w->c, type, r->key);
     if (offering_key(r->key)) {
         return true;
     }
@@ -624,10 +647,11 @@ START_TEST(capacity_types_have_names)
 }
 END_TEST
 
-UNIT_MAIN("catalog", UNIT_TEST(types_are_in_order_and_found), UNIT_TEST(knows_keys_and_resources),
-          UNIT_CASES(refuses_what_is_no_catalog, faults), UNIT_TEST(an_empty_catalog_works),
-          UNIT_TEST(bitsets), UNIT_CASES(narrows_as_the_algebra_says, reqs),
-          UNIT_TEST(narrows_by_counted_examples), UNIT_CASES(narrows_by_need_and_limit, amounts),
+UNIT_MAIN("catalog", UNIT_TEST(types_are_in_order_and_found), UNIT_TEST(labels_of_a_type),
+          UNIT_TEST(knows_keys_and_resources), UNIT_CASES(refuses_what_is_no_catalog, faults),
+          UNIT_TEST(an_empty_catalog_works), UNIT_TEST(bitsets),
+          UNIT_CASES(narrows_as_the_algebra_says, reqs), UNIT_TEST(narrows_by_counted_examples),
+          UNIT_CASES(narrows_by_need_and_limit, amounts),
           UNIT_TEST(unknown_resources_and_negative_room), UNIT_CASES(masks_of_requirements, masks),
           UNIT_TEST(zone_and_zone_id_both_count), UNIT_TEST(prices_and_stock),
           UNIT_TEST(a_copy_is_its_own), UNIT_TEST(narrows_to_what_is_offered),

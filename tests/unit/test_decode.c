@@ -456,7 +456,7 @@ END_TEST
 struct state_row {
     const char *object; /* beside metadata.name */
     enum pod_owner owner;
-    bool unschedulable, gated;
+    bool unschedulable, gated, displaced;
 };
 
 #define OWNED(api, kind, extra)                                                                    \
@@ -464,23 +464,31 @@ struct state_row {
     "}]}}"
 
 static const struct state_row state_rows[] = {
-    {"{metadata: {name: p}}", POWNER_NONE, false, false},
-    {OWNED("apps/v1", "DaemonSet", ""), POWNER_DAEMONSET, false, false},
-    {OWNED("v1", "Node", ", controller: true"), POWNER_NODE, false, false},
-    {OWNED("apps/v1", "StatefulSet", ", controller: true"), POWNER_STATEFULSET, false, false},
-    {OWNED("batch/v1", "Job", ", controller: true"), POWNER_JOB, false, false},
-    {OWNED("example.com/v1", "DaemonSet", ", controller: true"), POWNER_OTHER, false, false},
-    {OWNED("apps/v1", "ReplicaSet", ""), POWNER_NONE, false, false},
+    {"{metadata: {name: p}}", POWNER_NONE, false, false, false},
+    {OWNED("apps/v1", "DaemonSet", ""), POWNER_DAEMONSET, false, false, false},
+    {OWNED("v1", "Node", ", controller: true"), POWNER_NODE, false, false, false},
+    {OWNED("apps/v1", "StatefulSet", ", controller: true"), POWNER_STATEFULSET, false, false,
+     false},
+    {OWNED("batch/v1", "Job", ", controller: true"), POWNER_JOB, false, false, false},
+    {OWNED("example.com/v1", "DaemonSet", ", controller: true"), POWNER_OTHER, false, false, false},
+    {OWNED("apps/v1", "ReplicaSet", ""), POWNER_NONE, false, false, false},
     {"{metadata: {name: p}, status: {conditions: [{type: PodScheduled, status: 'False', reason: "
      "Unschedulable}]}}",
-     POWNER_NONE, true, false},
+     POWNER_NONE, true, false, false},
     {"{metadata: {name: p}, status: {conditions: [{type: PodScheduled, status: 'False', reason: "
      "SchedulingGated}]}}",
-     POWNER_NONE, false, true},
-    {"{metadata: {name: p}, spec: {schedulingGates: [{name: g}]}}", POWNER_NONE, false, true},
+     POWNER_NONE, false, true, false},
+    {"{metadata: {name: p}, spec: {schedulingGates: [{name: g}]}}", POWNER_NONE, false, true,
+     false},
     {"{metadata: {name: p}, status: {conditions: [{type: PodScheduled, status: 'False', reason: "
      "SchedulerError}, 5, {}]}}",
-     POWNER_NONE, false, false},
+     POWNER_NONE, false, false, false},
+    {"{metadata: {name: p}, status: {conditions: [{type: DisruptionTarget, status: 'True', reason: "
+     "PreemptionByScheduler}]}}",
+     POWNER_NONE, false, false, true},
+    {"{metadata: {name: p}, status: {conditions: [{type: DisruptionTarget, status: 'True', reason: "
+     "EvictionByEvictionAPI}]}}",
+     POWNER_NONE, false, false, false},
 };
 
 START_TEST(state_row)
@@ -493,6 +501,7 @@ START_TEST(state_row)
     ck_assert_int_eq(p->owner, r->owner);
     ck_assert_int_eq(p->unschedulable, r->unschedulable);
     ck_assert_int_eq(p->gated, r->gated);
+    ck_assert_int_eq(p->displaced, r->displaced);
     decode_pod_free(decoder, p);
     end();
 }

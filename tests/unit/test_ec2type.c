@@ -33,7 +33,7 @@ START_TEST(worked_numbers)
     const struct ec2_fact *f = fact(worked[_i].type);
     struct ec2_class c;
     ec2_class_default(&c);
-    struct resources cap = ec2_capacity(f, &c, 0), kube = ec2_kube_reserved(f, &c);
+    struct resources cap = ec2_capacity(f, &c), kube = ec2_kube_reserved(f, &c);
     struct resources alloc = ec2_allocatable(t, f, &c, &cap);
     ck_assert_int_eq(cap.v[RES_MEMORY], worked[_i].mem_mib * MIB);
     ck_assert_int_eq(cap.v[RES_PODS], worked[_i].pods);
@@ -187,7 +187,7 @@ START_TEST(node_class_options)
     struct ec2_class c;
     ec2_class_default(&c);
     row->set(&c);
-    struct resources cap = ec2_capacity(fact(row->type), &c, 0);
+    struct resources cap = ec2_capacity(fact(row->type), &c);
     struct resources alloc = ec2_allocatable(t, fact(row->type), &c, &cap);
     ck_assert_msg(cap.v[row->res] == row->capacity, "%s: capacity %lld", row->name,
                   (long long)cap.v[row->res]);
@@ -197,7 +197,7 @@ START_TEST(node_class_options)
 }
 END_TEST
 
-START_TEST(observed_memory_and_hugepages)
+START_TEST(hugepages_are_no_memory)
 {
     struct symtab *t = labels_symtab_new();
     const struct ec2_fact *f = fact("m5.large");
@@ -205,17 +205,14 @@ START_TEST(observed_memory_and_hugepages)
     struct res_ext ext[] = {{sym_intern(t, "hugepages-2Mi"), 1024 * MIB},
                             {sym_intern(t, "example.com/fuse"), 100}};
     ec2_class_default(&c);
-    struct resources cap = ec2_capacity(f, &c, 7600 * MIB + 1);
-    ck_assert_int_eq(cap.v[RES_MEMORY], 7600 * MIB + 1);
-    ck_assert_int_eq(ec2_allocatable(t, f, &c, &cap).v[RES_MEMORY], 6926 * MIB + 1);
     c.extra.ext = ext;
     c.extra.n_ext = 2;
-    cap = ec2_capacity(f, &c, 0);
+    struct resources cap = ec2_capacity(f, &c);
     struct resources alloc = ec2_allocatable(t, f, &c, &cap);
     ck_assert_int_eq(alloc.v[RES_MEMORY], (6903 - 1024) * MIB);
     ck_assert_int_eq(resources_get_ext(&alloc, ext[1].name), 100);
     ext[0].amount = 9000 * MIB;
-    cap = ec2_capacity(f, &c, 0);
+    cap = ec2_capacity(f, &c);
     ck_assert_int_eq(ec2_allocatable(t, f, &c, &cap).v[RES_MEMORY], 0);
     symtab_free(t);
 }
@@ -251,9 +248,15 @@ static bool only_g_and_c(UNUSED void *ctx, const char *name)
     return name[0] == 'g' || name[0] == 'c';
 }
 
-static int64_t observed(UNUSED void *ctx, const char *type)
+/* More memory, of which somebody keeps most; fewer pods; nothing is known of the rest. */
+static bool observed(UNUSED void *ctx, const char *type, struct ec2_observed *ret)
 {
-    return strcmp(type, "c5.large") == 0 ? 12345 * MIB : 0;
+    memset(ret, 0xff, sizeof(*ret));
+    ret->capacity[RES_MEMORY] = 12345 * MIB;
+    ret->allocatable[RES_MEMORY] = 1234 * MIB;
+    ret->capacity[RES_PODS] = 8;
+    ret->allocatable[RES_PODS] = 9;
+    return strcmp(type, "c5.large") == 0;
 }
 
 static void build(struct world *w, enum ami_family family, bool some)
@@ -271,7 +274,7 @@ static void build(struct world *w, enum ami_family family, bool some)
                                 .cls = &w->cls,
                                 .zones = {w->zones, NULL, 2},
                                 .type_wanted = some ? only_g_and_c : NULL,
-                                .observed_mem = some ? observed : NULL};
+                                .observed = some ? observed : NULL};
     w->c = ec2_catalog(&w->scratch, &in, &e);
     ck_assert_msg(w->c != NULL, "%s", e.msg);
     ck_assert_uint_eq(w->scratch.used_bytes, 0);
@@ -329,7 +332,7 @@ START_TEST(labels_of_types)
     build(&w, FAMILY_AL2023, false);
     int i = catalog_find_type(w.c, sym_find(w.syms, labels[_i].type));
     ck_assert_int_ge(i, 0);
-    const struct req *r = reqset_get(catalog_labels(w.c, (uint32_t)i), labels[_i].key);
+    const struct req *r = catalog_label(w.c, (uint32_t)i, labels[_i].key);
     ck_assert_ptr_nonnull(r);
     if (labels[_i].value) {
         ck_assert_str_eq(sym_str(w.syms, req_single(r)), labels[_i].value);
@@ -349,11 +352,10 @@ START_TEST(every_type_says_something_to_every_key)
         bool of_pool =
             key == L_NODEPOOL || key == L_ZONE || key == L_ZONE_ID || key == L_CAPACITY_TYPE;
         for (uint32_t i = 0; labels_well_known(key) && !of_pool && i < catalog_n_types(w.c); i++) {
-            ck_assert_msg(reqset_get(catalog_labels(w.c, i), key) != NULL, "%s",
-                          sym_str(w.syms, key));
+            ck_assert_msg(catalog_label(w.c, i, key) != NULL, "%s", sym_str(w.syms, key));
         }
     }
-    const struct req *tenancy = reqset_get(catalog_labels(w.c, 0), L_TENANCY);
+    const struct req *tenancy = catalog_label(w.c, 0, L_TENANCY);
     ck_assert_uint_eq(tenancy->n, 2);
     done(&w);
 }
@@ -365,24 +367,31 @@ START_TEST(windows_runs_on_amd64)
     build(&w, FAMILY_WINDOWS, true);
     int amd = catalog_find_type(w.c, sym_find(w.syms, "c5.large"));
     int arm = catalog_find_type(w.c, sym_find(w.syms, "c6g.large"));
-    const struct req *os = reqset_get(catalog_labels(w.c, (uint32_t)amd), L_OS);
-    const struct req *build_no = reqset_get(catalog_labels(w.c, (uint32_t)amd), L_WINDOWS_BUILD);
+    const struct req *os = catalog_label(w.c, (uint32_t)amd, L_OS);
+    const struct req *build_no = catalog_label(w.c, (uint32_t)amd, L_WINDOWS_BUILD);
     ck_assert_uint_eq(req_single(os), V_WINDOWS);
     ck_assert_str_eq(sym_str(w.syms, req_single(build_no)), "10.0.20348");
-    os = reqset_get(catalog_labels(w.c, (uint32_t)arm), L_OS);
+    os = catalog_label(w.c, (uint32_t)arm, L_OS);
     ck_assert(req_is_empty(os));
     done(&w);
 }
 END_TEST
 
-START_TEST(wanted_types_and_observed_memory)
+START_TEST(wanted_types_and_observed_ones)
 {
     struct world w;
     build(&w, FAMILY_AL2023, true);
     ck_assert_uint_lt(catalog_n_types(w.c), ec2_facts_n);
     ck_assert_int_eq(catalog_find_type(w.c, sym_find(w.syms, "m5.large")), -1);
     int i = catalog_find_type(w.c, sym_find(w.syms, "c5.large"));
-    ck_assert_int_eq(catalog_capacity(w.c, (uint32_t)i)->v[RES_MEMORY], 12345 * MIB);
+    const struct resources *capacity = catalog_capacity(w.c, (uint32_t)i);
+    const struct resources *allocatable = catalog_allocatable(w.c, (uint32_t)i);
+    ck_assert_int_eq(capacity->v[RES_MEMORY], 12345 * MIB);
+    ck_assert_int_eq(allocatable->v[RES_MEMORY], 1234 * MIB);
+    ck_assert_int_eq(capacity->v[RES_PODS], 8);
+    ck_assert_int_eq(allocatable->v[RES_PODS], 8);
+    ck_assert_int_eq(capacity->v[RES_CPU], 2000);
+    ck_assert_int_eq(allocatable->v[RES_CPU], 1930);
     i = catalog_find_type(w.c, sym_find(w.syms, "c5.xlarge"));
     ck_assert_int_eq(catalog_capacity(w.c, (uint32_t)i)->v[RES_MEMORY], 7577 * MIB);
     ck_assert_uint_eq(catalog_n_zones(w.c), 2);
@@ -462,8 +471,8 @@ START_TEST(what_the_table_does_not_have)
 END_TEST
 
 UNIT_MAIN("ec2type", UNIT_CASES(worked_numbers, worked), UNIT_CASES(node_class_options, options),
-          UNIT_TEST(observed_memory_and_hugepages), UNIT_CASES(kube_reserved_cpu, cpus),
+          UNIT_TEST(hugepages_are_no_memory), UNIT_CASES(kube_reserved_cpu, cpus),
           UNIT_CASES(labels_of_types, labels), UNIT_TEST(every_type_says_something_to_every_key),
-          UNIT_TEST(windows_runs_on_amd64), UNIT_TEST(wanted_types_and_observed_memory),
+          UNIT_TEST(windows_runs_on_amd64), UNIT_TEST(wanted_types_and_observed_ones),
           UNIT_TEST(a1_does_not_run_al2023), UNIT_TEST(facts_are_sorted_and_sane),
           UNIT_CASES(zones_of_regions, regions), UNIT_TEST(what_the_table_does_not_have))

@@ -154,7 +154,7 @@ static bool is_unpublished(sym key)
 /* "-" where the type has none; the page leaves out empty values too (hypervisor of bare metal). */
 static const char *our_label(const struct world *w, int type, sym key)
 {
-    const struct req *r = reqset_get(catalog_labels(w->catalog, (uint32_t)type), key);
+    const struct req *r = catalog_label(w->catalog, (uint32_t)type, key);
     if (!r || r->n == 0 || req_single(r) == V_EMPTY) {
         return "-";
     }
@@ -169,13 +169,15 @@ static void compare_labels(struct world *w, const char *name, int type, json_t *
     json_object_foreach (labels, key, value) {
         compare(w, name, key, our_label(w, type, sym_find(w->syms, key)), json_string_value(value));
     }
-    const struct reqset *ours = catalog_labels(w->catalog, (uint32_t)type);
-    for (uint32_t i = 0; i < ours->n; i++) {
-        sym label = ours->v[i].key;
+    struct arena_mark mark = arena_mark(&w->scratch);
+    struct reqset ours = catalog_labels(w->catalog, &w->scratch, (uint32_t)type);
+    for (uint32_t i = 0; i < ours.n; i++) {
+        sym label = ours.v[i].key;
         if (!is_unpublished(label) && !json_object_get(labels, sym_str(w->syms, label))) {
             compare(w, name, sym_str(w->syms, label), our_label(w, type, label), "-");
         }
     }
+    arena_rewind(&w->scratch, mark);
 }
 
 /* ---- resources

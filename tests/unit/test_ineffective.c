@@ -46,6 +46,17 @@ static json_t *claim(int i, bool initialized, bool deleting)
     return o;
 }
 
+/* Of a node that was there once: registered, or set back as the node was lost. */
+static json_t *claim_with_node(int i, bool registered, bool deleting)
+{
+    json_t *o = claim(i, true, deleting);
+    json_array_append_new(
+        (json_t *)(uintptr_t)jsonx_arr(o, "status.conditions"),
+        json_pack("{s:s, s:s}", "type", "Registered", "status", registered ? "True" : "Unknown"));
+    jsonx_set_new(o, "status.nodeName", json_string("n"));
+    return o;
+}
+
 static json_t *node(int i)
 {
     json_t *o = fake_json("{\"kind\":\"Node\",\"metadata\":{},\"spec\":{},\"status\":{}}");
@@ -121,6 +132,7 @@ static void on_change(void *ctx, const char *pool)
 
 /* Pod p waits, another of another class too. The script, launch by launch:
  *   l launched   f launched in vain   i initialized   d deleted   n its node is there
+ *   r its node was there once   x it is set back and deleted   k deleted though not set back
  *   b p is bound to the node of the last launch   e p is bound elsewhere   p p waits again
  *   1..9 that many times ten seconds pass */
 static const struct {
@@ -138,6 +150,10 @@ static const struct {
     {"one has helped", "li3d li3d linb", false, 3},
     {"and what came before does not count", "li3d li3d linbpd li3d li3d", false, 5},
     {"bound elsewhere", "li3d li3d li3d e", false, 3},
+    {"three that were lost", "lir lir lir3", false, 3},
+    {"three that were there and are", "lirn lirn lirn3", true, 3},
+    {"three that went as lost", "lir3x lir3x lir3x", false, 3},
+    {"three that died at once", "lir3k lir3k lir3k", true, 3},
     {"tried again", "li3d li3d li3d 9999999999999999999 99", false, 3},
     {"and then held again", "li3d li3d li3d 9999999999999999999 99 li3", true, 4},
     {"held: no launch", "li3d li3d li3d l l", true, 3},
@@ -159,6 +175,11 @@ static void play(struct rig *r, char c, int *i)
     case 'i':
     case 'd':
         put(r, claim(*i, true, c == 'd'));
+        break;
+    case 'r':
+    case 'k':
+    case 'x':
+        put(r, claim_with_node(*i, c != 'x', c != 'r'));
         break;
     case 'n':
         put(r, node(*i));

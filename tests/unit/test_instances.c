@@ -210,6 +210,71 @@ START_TEST(clock_differs)
 }
 END_TEST
 
-UNIT_MAIN("instances", UNIT_CASES(one_does_not_hold_up_others, ends), UNIT_TEST(many_at_once),
-          UNIT_CASES(tags, names), UNIT_CASES(clock_steps, jumps_s),
+/* ---- consoles ---------------------------------------------------------------------------------
+ */
+
+static const struct {
+    const char *said, *shown;
+} consoles[] = {
+    {"", ""},
+    {"\r\n\n  \r\n", ""},
+    {"one", "one"},
+    {"a\nb\r\n\r\nc\nd\n", "b | c | d"},
+    {"\033[0;32m[  OK  ]\033[0m Started\tit\a\n", "[ OK ] Startedit"},
+    {"caf\xc3\xa9 \xff\n", "caf"},
+    {"\033[", NULL},
+};
+
+START_TEST(what_consoles_end_with)
+{
+    struct arena a;
+    arena_init(&a, 0, SIZE_MAX);
+    const char *got = cloud_console_tail(&a, consoles[_i].said);
+    ck_assert_str_eq(got, consoles[_i].shown ? consoles[_i].shown : "");
+    char *longest AUTO_FREE = xcalloc(1, 100001);
+    memset(longest, 'x', 100000);
+    for (size_t i = 50; i < 100000; i += 1000) {
+        longest[i] = '\n';
+    }
+    ck_assert_uint_le(strlen(cloud_console_tail(&a, longest)), CLOUD_CONSOLE_MAX);
+    arena_done(&a);
+}
+END_TEST
+
+static void on_console(void *arg, const char *tag, const char *text)
+{
+    char *into = arg;
+    snprintf(into, 200, "%s: %s", tag, text);
+}
+
+/* Of one that does not join, of one that there is not, and where we may not ask. */
+static const char *const wants[] = {
+    "claim: [ OK ] Started cloud-init | nodeadm: told so (noBoot) | login:", "", ""};
+
+START_TEST(a_console_is_asked_for)
+{
+    struct rig r;
+    char got[200] = "";
+    rig_begin(&r);
+    AUTO_JSON json_t *dead = json_pack("{s:{s:i}}", "noBoot", "times", 1);
+    ck_assert_int_eq(simec2_step(r.ec2, dead, NULL), 0);
+    launch(&r);
+    rig_run(&r, NS_PER_MIN);
+    if (_i == 2) {
+        AUTO_JSON json_t *no =
+            json_pack("{s:[{s:s, s:s, s:i}]}", "fail", "action", "GetConsoleOutput", "code",
+                      "UnauthorizedOperation", "times", 9);
+        ck_assert_int_eq(simec2_step(r.ec2, no, NULL), 0);
+    }
+    cloud_console(r.cloud, _i == 1 ? "i-0" : simec2_instance_at(r.ec2, 0)->id, "claim", on_console,
+                  got);
+    rig_run(&r, 10 * NS_PER_S);
+    ck_assert_str_eq(got, wants[_i]);
+    rig_done(&r);
+}
+END_TEST
+
+UNIT_MAIN("instances", UNIT_CASES(what_consoles_end_with, consoles),
+          UNIT_CASES(a_console_is_asked_for, wants), UNIT_CASES(one_does_not_hold_up_others, ends),
+          UNIT_TEST(many_at_once), UNIT_CASES(tags, names), UNIT_CASES(clock_steps, jumps_s),
           UNIT_CASES(clock_differs, dates))

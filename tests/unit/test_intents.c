@@ -39,6 +39,13 @@ static json_t *claim(bool initialized, bool deleting)
     return o;
 }
 
+static json_t *claim_with_node(void)
+{
+    json_t *o = claim(false, false);
+    jsonx_set_new(o, "status.nodeName", json_string("n"));
+    return o;
+}
+
 static json_t *pod(const char *uid, const char *on)
 {
     json_t *o = fake_json(
@@ -77,8 +84,8 @@ static json_t *other(void)
 
 /* Pod p is planned for claim c; then the script, and whether it still counts as planned:
  *   i claim initialized   d claim deleting   b pod bound   m pod made anew   t node tainted
- *   n node there          o another pod takes 2 of its 3 cpu          1..9 that many ten seconds
- * pass */
+ *   n node there          o another pod takes 2 of its 3 cpu          l the claim had a node
+ *   1..9 that many ten seconds pass */
 static const struct {
     const char *script;
     bool planned;
@@ -88,6 +95,7 @@ static const struct {
     {"i12", false},               /* it should be bound by now: plan anew */
     {"d", false},   {"b", false}, {"m", false},   {"n", true}, {"nt", false},
     {"9i", true},   {"no", true}, {"ino", false}, /* its place has been taken: no need to wait */
+    {"l", false},   {"nl", true},                 /* nothing joins a second time */
 };
 
 START_TEST(ends)
@@ -108,6 +116,7 @@ START_TEST(ends)
                 : *c == 'b' ? pod("p1", "n")
                 : *c == 'm' ? pod("p2", "")
                 : *c == 'o' ? other()
+                : *c == 'l' ? claim_with_node()
                             : node(*c == 't'));
         const struct pod *p = store_pod(r.s, "default", "p");
         intents_planned(r.it, p);

@@ -13,7 +13,8 @@
 static struct scenario scenario;
 
 /* A run with so many agents, which waits until its one step; NULL: it has none. */
-static struct sim_run *run_with(int replicas, struct scenario_step *wait, int64_t turn_limit_ns)
+static struct sim_run *run_with(int replicas, int observers, struct scenario_step *wait,
+                                int64_t turn_limit_ns)
 {
     struct err e = ERR_INIT;
     struct run_options o = {.seed = 1, .turn_limit_ns = turn_limit_ns};
@@ -21,6 +22,7 @@ static struct sim_run *run_with(int replicas, struct scenario_step *wait, int64_
                                  .name = "t",
                                  .region = "us-west-2",
                                  .replicas = replicas,
+                                 .observers = observers,
                                  .steps = wait,
                                  .n_steps = wait ? 1 : 0,
                                  .docs = json_array()};
@@ -31,7 +33,7 @@ static struct sim_run *run_with(int replicas, struct scenario_step *wait, int64_
 
 static struct sim_run *run_new(void)
 {
-    return run_with(0, NULL, 0);
+    return run_with(0, 0, NULL, 0);
 }
 
 static void run_free(struct sim_run *r)
@@ -222,6 +224,114 @@ static void approval(struct sim_run *r, bool bad)
                   bad ? "Drifted,Empty" : "Required");
     put(r, "somebody", pool);
     put_claim(r, "a", "4", true);
+    del(r, AGENT, SIM_NODECLAIM, "a");
+}
+
+/* ---- approval: a request that stands behind the deletion of claim a */
+
+static void put_request(struct sim_run *r, const char *name, const char *uid, const char *price,
+                        const char *spec, const char *status)
+{
+    char *text AUTO_FREE = xasprintf(
+        "{'apiVersion':'karp.dev/v1alpha1','kind':'DisruptionRequest','metadata':{'name':'%s'},"
+        "'spec':{'reason':'Empty','nodePools':['p'],'candidates':[{'nodeClaim':'a','uid':'%s'}],"
+        "'replacements':[{'nodePool':'p','pricePerHour':'%s'}],'podCount':0,'planDigest':'%064d',"
+        "'savingsPerHour':'0.1','expiresAt':'2026-01-05T12:00:00Z'%s}}",
+        name, uid, price, 0, spec);
+    put(r, "somebody", text);
+    put_status(r, AGENT, SIM_DISRUPTIONREQUEST, name, status);
+}
+
+#define YES ",'decision':'Approved','decidedBy':'alice'"
+#define RUNS(at, more) "{'phase':'Executing','startedAt':'2026-01-05T" at "Z'" more "}"
+
+/* The pool asks for a decision about a, which is as good as gone. Its UID. */
+static const char *asks(struct sim_run *r)
+{
+    put(r, "somebody",
+        "{'apiVersion':'karpenter.sh/v1','kind':'NodePool','metadata':{'name':'p','annotations':{"
+        "'karp.dev/disruption-approval':'Empty'}}}");
+    put_claim(r, "a", "4", true);
+    return jsonx_str(sim_api_get(r->world->api, SIM_NODECLAIM, NULL, "a"), "metadata.uid");
+}
+
+static void approval_given(struct sim_run *r, bool bad)
+{
+    put_request(r, "dr-1", asks(r), "1", bad ? "" : YES, RUNS("10:00:00", ""));
+    del(r, AGENT, SIM_NODECLAIM, "a");
+}
+
+static void approval_refused(struct sim_run *r, bool bad)
+{
+    const char *spec = bad ? ",'decision':'Denied','decidedBy':'alice'" : YES;
+    put_request(r, "dr-1", asks(r), "1", spec, RUNS("10:00:00", ""));
+    del(r, AGENT, SIM_NODECLAIM, "a");
+}
+
+static void approval_of_another(struct sim_run *r, bool bad)
+{
+    const char *uid = asks(r);
+    put_request(r, "dr-1", bad ? "another" : uid, "1", YES, RUNS("10:00:00", ""));
+    del(r, AGENT, SIM_NODECLAIM, "a");
+}
+
+static void approval_too_late(struct sim_run *r, bool bad)
+{
+    put_request(r, "dr-1", asks(r), "1", YES, bad ? RUNS("12:00:00", "") : RUNS("11:59:59", ""));
+    del(r, AGENT, SIM_NODECLAIM, "a");
+}
+
+static void approval_too_early(struct sim_run *r, bool bad)
+{
+    put_request(r, "dr-1", asks(r), "1", YES ",'notBefore':'2026-01-05T11:00:00Z'",
+                bad ? RUNS("10:59:59", "") : RUNS("11:00:00", ""));
+    del(r, AGENT, SIM_NODECLAIM, "a");
+}
+
+static void approval_not_begun(struct sim_run *r, bool bad)
+{
+    put_request(r, "dr-1", asks(r), "1", YES,
+                bad ? "{'phase':'Superseded'}" : RUNS("10:00:00", ""));
+    del(r, AGENT, SIM_NODECLAIM, "a");
+}
+
+static void approval_inherited(struct sim_run *r, bool bad)
+{
+    const char *uid = asks(r);
+    put_request(r, "dr-1", uid, "1", YES, "{'phase':'Superseded'}");
+    put_request(r, "dr-2", uid, bad ? "1.1" : "0.9", ",'supersedes':'dr-1'", RUNS("10:00:00", ""));
+    del(r, AGENT, SIM_NODECLAIM, "a");
+}
+
+static void put_grant(struct sim_run *r, const char *pool, const char *reason, int rate)
+{
+    char *text AUTO_FREE = xasprintf(
+        "{'apiVersion':'karp.dev/v1alpha1','kind':'DisruptionGrant','metadata':{'name':'g'},"
+        "'spec':{'pools':['%s'],'reasons':['%s'],'maxNodesPerHour':%d,'grantedBy':'carol'}}",
+        pool, reason, rate);
+    put(r, "somebody", text);
+}
+
+static void approval_granted(struct sim_run *r, bool bad)
+{
+    put_grant(r, bad ? "q" : "p", "Empty", 1);
+    put_request(r, "dr-1", asks(r), "1", "", RUNS("10:00:00", ",'grant':'g'"));
+    del(r, AGENT, SIM_NODECLAIM, "a");
+}
+
+static void approval_granted_reason(struct sim_run *r, bool bad)
+{
+    put_grant(r, "*", bad ? "Drifted" : "Empty", 1);
+    put_request(r, "dr-1", asks(r), "1", "", RUNS("10:00:00", ",'grant':'g'"));
+    del(r, AGENT, SIM_NODECLAIM, "a");
+}
+
+static void approval_rate(struct sim_run *r, bool bad)
+{
+    put_grant(r, "p", "Empty", 1);
+    put_request(r, "dr-0", "another", "1", "",
+                bad ? RUNS("09:00:01", ",'grant':'g'") : RUNS("09:00:00", ",'grant':'g'"));
+    put_request(r, "dr-1", asks(r), "1", "", RUNS("10:00:00", ",'grant':'g'"));
     del(r, AGENT, SIM_NODECLAIM, "a");
 }
 
@@ -463,6 +573,16 @@ static const struct {
               {"Replacement", replacement},
               {"Dearer", dearer},
               {"Approval", approval},
+              {"Approval", approval_given},
+              {"Approval", approval_refused},
+              {"Approval", approval_of_another},
+              {"Approval", approval_too_late},
+              {"Approval", approval_too_early},
+              {"Approval", approval_not_begun},
+              {"Approval", approval_inherited},
+              {"Approval", approval_granted},
+              {"Approval", approval_granted_reason},
+              {"Approval", approval_rate},
               {"DoNotDisrupt", do_not_disrupt_node},
               {"DoNotDisrupt", do_not_disrupt_pod},
               {"Budget", budget},
@@ -512,7 +632,7 @@ static const struct {
 START_TEST(the_view_can_differ)
 {
     struct err e = ERR_INIT;
-    struct sim_run *r = run_with(1, NULL, 0);
+    struct sim_run *r = run_with(1, 0, NULL, 0);
     ck_assert_int_eq(sim_run_play(r, &e), 0);
     put_node(r, "n-a", "");
     pass(r, 2 * INVARIANT_SETTLED_NS);
@@ -542,7 +662,7 @@ START_TEST(a_turn_can_be_too_long)
         struct err e = ERR_INIT;
         AUTO_JSON json_t *none = json_array();
         struct scenario_step wait = {.at_ns = NS_PER_MIN, .verb = STEP_EXPECT, .arg = none};
-        struct sim_run *r = run_with(1, &wait, bad ? 1 : NS_PER_H);
+        struct sim_run *r = run_with(1, 0, &wait, bad ? 1 : NS_PER_H);
         ck_assert_int_eq(sim_run_play(r, &e), 0);
         ck_assert_uint_eq(r->violations.n, (size_t)bad);
         ck_assert(!bad || str_starts(r->violations.v[0], "Turn"));
@@ -565,7 +685,7 @@ START_TEST(the_rate_can_be_too_high)
 {
     for (int bad = 0; bad < 2; bad++) {
         static const struct kube_req req = {.method = "GET", .path = "/api/v1/nodes/none"};
-        struct sim_run *r = run_with(1, NULL, 0);
+        struct sim_run *r = run_with(1, 0, NULL, 0);
         guest_crash(r->guests[0], -1); /* its own requests would count, too */
         struct kube_port *port = sim_api_port(r->world->api, guest_name(r->guests[0]));
         uint64_t most = guest_rate(r->guests[0]) + INVARIANT_LEASE_CALLS;
@@ -585,5 +705,43 @@ START_TEST(the_rate_can_be_too_high)
 }
 END_TEST
 
-UNIT_MAIN("invariants", UNIT_CASES(each_can_fail, worlds), UNIT_CASES(the_view_can_differ, views),
+/* In an observing agent's name, past its fence. */
+static const struct {
+    const char *what, *method, *path, *body, *action;
+    bool bad;
+} observed[] = {
+    {"reads", "GET", "/api/v1/nodes/none", NULL, NULL, false},
+    {"asks EC2", NULL, NULL, NULL, "DescribeInstances", false},
+    {"its own ConfigMap", "POST", "/api/v1/namespaces/karp/configmaps",
+     "{'metadata':{'name':'karp-observed'}}", NULL, false},
+    {"another ConfigMap", "POST", "/api/v1/namespaces/karp/configmaps",
+     "{'metadata':{'name':'karp-history'}}", NULL, true},
+    {"a write that is refused", "DELETE", "/api/v1/nodes/none", NULL, NULL, true},
+    {"ends instances", NULL, NULL, NULL, "TerminateInstances", true},
+};
+
+START_TEST(an_observer_can_write)
+{
+    struct sim_run *r = run_with(0, 1, NULL, 0);
+    ck_assert_int_eq(r->n_guests, 1);
+    if (observed[_i].method) {
+        struct kube_port *port = sim_api_port(r->world->api, guest_name(r->guests[0]));
+        AUTO_JSON json_t *body = observed[_i].body ? from_text(observed[_i].body) : NULL;
+        const struct kube_req req = {
+            .method = observed[_i].method, .path = observed[_i].path, .body = body};
+        port->request(port->ctx, &req, answered, NULL);
+        pass(r, NS_PER_MIN);
+        port->close(port->ctx);
+    } else {
+        watchdog_aws(r->watchdog, r->guests[0], observed[_i].action);
+    }
+    const char *first = r->violations.n ? r->violations.v[0] : "nothing";
+    ck_assert_msg(observed[_i].bad ? str_starts(first, "Observes") : r->violations.n == 0, "%s: %s",
+                  observed[_i].what, first);
+    run_free(r);
+}
+END_TEST
+
+UNIT_MAIN("invariants", UNIT_CASES(an_observer_can_write, observed),
+          UNIT_CASES(each_can_fail, worlds), UNIT_CASES(the_view_can_differ, views),
           UNIT_TEST(a_turn_can_be_too_long), UNIT_TEST(the_rate_can_be_too_high))

@@ -17,11 +17,12 @@ static void rig_begin(struct rig *r)
     rig_run(r, 3 * NS_PER_S);
 }
 
-/* As the provisioner does: a claim of this process. */
+/* As the creator does: a claim of this process. */
 static void rig_create(struct rig *r, json_t *claim)
 {
+    uint64_t creation = launcher_creating(r->rt->launcher);
     rig_put(r, claim);
-    launcher_created(r->rt->launcher, "claim", store_claim(r->rt->store, "claim")->m.uid);
+    launcher_created(r->rt->launcher, creation, "claim", store_claim(r->rt->store, "claim")->m.uid);
 }
 
 static void rig_close(struct rig *r)
@@ -264,6 +265,67 @@ START_TEST(no_capacity_ends_the_claim)
         1);
     rig_run(&r, 30 * NS_PER_S);
     ck_assert_uint_eq(calls(&r, "CreateFleet"), 1);
+    rig_close(&r);
+}
+END_TEST
+
+/* ---- claims that the watch tells of before the answer to a creation is there --------------------
+ */
+
+#define LATE_S 10
+
+static const struct {
+    const char *name;
+    bool before;         /* it was seen before the creation began */
+    bool other, refused; /* the answer is about another claim; nothing was created */
+    bool later;          /* another creation has begun since, and is not answered */
+    bool standby;        /* meanwhile somebody else was in charge */
+    bool ours;
+} lates[] = {
+    {.name = "it is ours", .ours = true},
+    {.name = "it was there before we created any", .before = true},
+    {.name = "ours has another name", .other = true},
+    {.name = "ours was refused", .refused = true},
+    {.name = "it cannot be the one that began later", .refused = true, .later = true},
+    {.name = "somebody else may have launched it meanwhile", .standby = true},
+};
+
+/* One that is not ours is looked for first, and a refusal says nothing of what was there before. */
+START_TEST(late_answers)
+{
+    struct rig r;
+    rig_open(&r);
+    rig_begin(&r);
+    rig_step(&r, "{\"fail\":{\"action\":\"CreateFleet\",\"code\":\"UnauthorizedOperation\","
+                 "\"times\":1}}");
+    if (lates[_i].before) {
+        rig_put(&r, rig_claim(NULL));
+        rig_run(&r, 100 * NS_PER_MS);
+    }
+    uint64_t creation = launcher_creating(r.rt->launcher);
+    if (!lates[_i].before) {
+        rig_put(&r, rig_claim(NULL));
+    }
+    gate_set_standby(r.rt->gate, lates[_i].standby);
+    rig_run(&r, LATE_S * NS_PER_S);
+    gate_set_standby(r.rt->gate, false);
+    if (lates[_i].later) {
+        (void)launcher_creating(r.rt->launcher);
+    }
+    const char *name = lates[_i].name;
+    bool waited = calls(&r, "DescribeInstances") == 0 && calls(&r, "CreateFleet") == 0;
+    ck_assert_msg(waited == !lates[_i].before, "%s", name);
+    launcher_created(r.rt->launcher, creation,
+                     lates[_i].refused ? NULL
+                     : lates[_i].other ? "other"
+                                       : "claim",
+                     store_claim(r.rt->store, "claim")->m.uid);
+    rig_run(&r, 30 * NS_PER_S);
+    ck_assert_msg(instances(&r) == lates[_i].ours, "%s: %zu instances", name, instances(&r));
+    ck_assert_msg((calls(&r, "DescribeInstances") == 0) == lates[_i].ours, "%s", name);
+    rig_run(&r, 60 * NS_PER_S);
+    ck_assert_msg(instances(&r) == 1, "%s: %zu instances", name, instances(&r));
+    ck_assert_str_eq(attempt(&r), "2");
     rig_close(&r);
 }
 END_TEST
@@ -549,9 +611,9 @@ START_TEST(losing)
 END_TEST
 
 UNIT_MAIN("launcher", UNIT_CASES(launching, rows), UNIT_TEST(what_is_written),
-          UNIT_TEST(a_watch_that_lags), UNIT_TEST(no_capacity_ends_the_claim),
-          UNIT_TEST(gone_before_it_was_launched), UNIT_TEST(gone_when_first_seen),
-          UNIT_TEST(not_without_finalizer), UNIT_TEST(class_is_not_ready),
-          UNIT_TEST(lost_then_fenced), UNIT_TEST(gone_but_perhaps_launched),
-          UNIT_TEST(gone_and_launched), UNIT_CASES(collecting, collections),
-          UNIT_CASES(losing, losses))
+          UNIT_TEST(a_watch_that_lags), UNIT_CASES(late_answers, lates),
+          UNIT_TEST(no_capacity_ends_the_claim), UNIT_TEST(gone_before_it_was_launched),
+          UNIT_TEST(gone_when_first_seen), UNIT_TEST(not_without_finalizer),
+          UNIT_TEST(class_is_not_ready), UNIT_TEST(lost_then_fenced),
+          UNIT_TEST(gone_but_perhaps_launched), UNIT_TEST(gone_and_launched),
+          UNIT_CASES(collecting, collections), UNIT_CASES(losing, losses))

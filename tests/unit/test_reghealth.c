@@ -23,7 +23,7 @@ static void put(struct rig *r, json_t *o)
     store_observe(r->s, o);
 }
 
-/* Its conditions are the letters: l launched, r registered. */
+/* Its conditions are the letters: l launched, r registered; n its Node was there once. */
 static void claim(struct rig *r, int i, const char *is)
 {
     json_t *o = fake_json(
@@ -40,6 +40,9 @@ static void claim(struct rig *r, int i, const char *is)
                             "LaunchFailed", "message", "no", "type", "Registered", "status",
                             strchr(is, 'r') ? "True" : "Unknown", "reason", "NodeNotFound",
                             "message", "Node not registered with cluster"));
+    if (strchr(is, 'n')) {
+        jsonx_set_new(o, "status.nodeName", json_string(name));
+    }
     put(r, o);
     json_decref(o);
 }
@@ -115,6 +118,7 @@ static void restart(struct rig *r)
 
 /* launch by launch:
  *   f launched, never registered   u never launched   g registered   w on its way
+ *   n went because its Node was there and is gone     N the same is still there
  *   p somebody changes the pool    c or its class     R a restart
  *   1..9 that many times five minutes pass */
 static const struct {
@@ -141,6 +145,9 @@ static const struct {
     {"fff3w4", "False RegistrationFailed", true, 0}, /* one at a time */
     {"fff3f", "False RegistrationFailed", true, 0},
     {"fff3f3", "False RegistrationFailed", true, 1},
+    {"nnnn", "Unknown AwaitingReconciliation", false, -1}, /* they had joined */
+    {"ffnf", "False RegistrationFailed", true, 0},
+    {"fffN3", "False RegistrationFailed", true, 1}, /* not one on its way */
     {"fffg", "False RegistrationFailed", false, -1},
     {"ffgf", "False RegistrationFailed", false, -1},
     {"fffp", "Unknown AwaitingReconciliation", false, -1},
@@ -162,6 +169,12 @@ static void play(struct rig *r, char c)
     switch (c) {
     case 'f':
         fails(r, "l");
+        break;
+    case 'n':
+        fails(r, "ln");
+        break;
+    case 'N':
+        claim(r, ++r->claims, "ln");
         break;
     case 'u':
         fails(r, "");
@@ -187,21 +200,36 @@ static void play(struct rig *r, char c)
     }
 }
 
+static void begin(struct rig *r)
+{
+    *r = (struct rig){.f = fake_new()};
+    r->f->opt.registration_timeout_ns = 15 * NS_PER_MIN;
+    r->s = r->f->rt.store = store_new(&r->f->rt);
+    r->h = r->f->rt.reghealth = reghealth_new(&r->f->rt);
+    r->pool = fake_json("{\"kind\":\"NodePool\",\"metadata\":{\"name\":\"p\",\"uid\":\"p\","
+                        "\"generation\":1},\"spec\":{\"template\":{\"spec\":{\"nodeClassRef\":{"
+                        "\"group\":\"karpenter.k8s.aws\",\"kind\":\"EC2NodeClass\",\"name\":\"d\"},"
+                        "\"requirements\":[]}}}}");
+    r->cls = fake_json("{\"kind\":\"EC2NodeClass\",\"metadata\":{\"name\":\"d\",\"uid\":\"d\","
+                       "\"generation\":1},\"spec\":{}}");
+    put(r, r->cls);
+    put(r, r->pool);
+}
+
+static void end(struct rig *r)
+{
+    reghealth_free(r->h);
+    store_free(r->s);
+    json_decref(r->pool);
+    json_decref(r->cls);
+    fake_free(r->f);
+}
+
 START_TEST(health)
 {
-    struct rig r = {.f = fake_new()};
+    struct rig r;
     struct cond_edit e;
-    r.f->opt.registration_timeout_ns = 15 * NS_PER_MIN;
-    r.s = r.f->rt.store = store_new(&r.f->rt);
-    r.h = r.f->rt.reghealth = reghealth_new(&r.f->rt);
-    r.pool = fake_json("{\"kind\":\"NodePool\",\"metadata\":{\"name\":\"p\",\"uid\":\"p\","
-                       "\"generation\":1},\"spec\":{\"template\":{\"spec\":{\"nodeClassRef\":{"
-                       "\"group\":\"karpenter.k8s.aws\",\"kind\":\"EC2NodeClass\",\"name\":\"d\"},"
-                       "\"requirements\":[]}}}}");
-    r.cls = fake_json("{\"kind\":\"EC2NodeClass\",\"metadata\":{\"name\":\"d\",\"uid\":\"d\","
-                      "\"generation\":1},\"spec\":{}}");
-    put(&r, r.cls);
-    put(&r, r.pool);
+    begin(&r);
     for (const char *c = rows[_i].script; *c; c++) {
         play(&r, *c);
     }
@@ -217,11 +245,7 @@ START_TEST(health)
     ck_assert_msg(!!find(&e, "RegistrationFailing") == rows[_i].failing, "%s", rows[_i].script);
     int64_t left = reghealth_launches_left(r.h, pool(&r));
     ck_assert_msg(left == rows[_i].left, "%s: %lld", rows[_i].script, (long long)left);
-    reghealth_free(r.h);
-    store_free(r.s);
-    json_decref(r.pool);
-    json_decref(r.cls);
-    fake_free(r.f);
+    end(&r);
 }
 END_TEST
 
@@ -241,4 +265,30 @@ START_TEST(timeout)
 }
 END_TEST
 
-UNIT_MAIN("reghealth", UNIT_CASES(health, rows), UNIT_TEST(timeout))
+/* The newest failure's last words, once; another's are too late. */
+START_TEST(consoles)
+{
+    struct rig r;
+    struct cond_edit e;
+    begin(&r);
+    for (int i = 0; i < 3; i++) {
+        fails(&r, "l");
+    }
+    reghealth_console(r.h, "c2", "not this");
+    reghealth_console(r.h, "c3", "kernel panic");
+    reghealth_console(r.h, "c3", "nor this");
+    conditions(&r, &e);
+    const char *text = find(&e, "RegistrationFailing")->message;
+    ck_assert_msg(
+        strstr(text, "(karp.dev/registration-timeout); its console ended with: kernel panic"), "%s",
+        text);
+    ck_assert(!strstr(text, "this"));
+    ck_assert(strstr(find(&e, "NodeRegistrationHealthy")->message, "kernel panic"));
+    fails(&r, "l");
+    conditions(&r, &e);
+    ck_assert(!strstr(find(&e, "RegistrationFailing")->message, "kernel panic"));
+    end(&r);
+}
+END_TEST
+
+UNIT_MAIN("reghealth", UNIT_TEST(consoles), UNIT_CASES(health, rows), UNIT_TEST(timeout))

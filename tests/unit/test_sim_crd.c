@@ -86,10 +86,12 @@ static json_t *expand(const json_t *v)
 
 static const char *path_of(const char *kind)
 {
-    return str_eq(kind, "NodePool")    ? "/apis/karpenter.sh/v1/nodepools"
-           : str_eq(kind, "NodeClaim") ? "/apis/karpenter.sh/v1/nodeclaims"
-           : str_eq(kind, "Hold")      ? "/apis/karp.dev/v1alpha1/holds"
-                                       : "/apis/karpenter.k8s.aws/v1/ec2nodeclasses";
+    return str_eq(kind, "NodePool")            ? "/apis/karpenter.sh/v1/nodepools"
+           : str_eq(kind, "NodeClaim")         ? "/apis/karpenter.sh/v1/nodeclaims"
+           : str_eq(kind, "Hold")              ? "/apis/karp.dev/v1alpha1/holds"
+           : str_eq(kind, "DisruptionRequest") ? "/apis/karp.dev/v1alpha1/disruptionrequests"
+           : str_eq(kind, "DisruptionGrant")   ? "/apis/karp.dev/v1alpha1/disruptiongrants"
+                                               : "/apis/karpenter.k8s.aws/v1/ec2nodeclasses";
 }
 
 struct play {

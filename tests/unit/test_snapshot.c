@@ -44,6 +44,7 @@ START_TEST(test_join)
         n->m.labels = fix_labels(f, c->node_labels);
     } else {
         f->in.n_nodes = 0;
+        nc->node_name = "";
     }
     const struct snapshot *s = fix_snapshot(f);
     ck_assert_uint_eq(s->n_nodes, 1);
@@ -313,6 +314,14 @@ static void leave_lost(struct fix *f, struct node *n UNUSED, struct nodeclaim *n
     f->in.n_nodes = 0;
 }
 
+/* As after its Node was missed for long: the condition is set back, the name stays. */
+static void leave_lost_set_back(struct fix *f, struct node *n, struct nodeclaim *nc)
+{
+    f->in.n_nodes = 0;
+    nc->node_name = n->m.name;
+    nc->conditions.n = 0;
+}
+
 static const struct leave_row {
     const char *name;
     void (*set)(struct fix *f, struct node *n, struct nodeclaim *nc);
@@ -327,6 +336,7 @@ static const struct leave_row {
     {"assumed", leave_assumed, true, 0},
     {"cordoned", leave_cordoned, false, 4000},
     {"node lost", leave_lost, false, 4000},
+    {"node lost, set back", leave_lost_set_back, false, 4000},
 };
 
 START_TEST(test_leaving)

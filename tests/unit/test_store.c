@@ -1,6 +1,7 @@
 /* test_store.c - the store against a scripted API server: versions, lists, own writes, indexes. */
 #include "unit.h"
 
+#include "agent/leave/drain.h"
 #include "agent/store/store.h"
 #include "common/base/jsonx.h"
 #include "fakeagent.h"
@@ -298,6 +299,40 @@ START_TEST(bad_objects)
 }
 END_TEST
 
+/* A pod that cannot be read is known all the same: its node does not look empty, a drain waits for
+ * it, and what can be read of it later replaces it. */
+START_TEST(unread_pod)
+{
+    static const char *const odd =
+        "{'kind':'Pod','metadata':{'name':'p','namespace':'ns','uid':'u','resourceVersion':'9'},"
+        "'spec':{'nodeName':'n','containers':[{'resources':{'requests':{'cpu':'%s'}}}]},"
+        "'status':{'phase':'Running'}}";
+    struct rig r = rig_new();
+    struct drain *d = drain_new(&r.f->rt);
+    sync(&r, NULL, NULL, NULL);
+    event(&r, STORE_NODE, KUBE_ADDED,
+          fake_json("{\"kind\":\"Node\",\"metadata\":{\"name\":\"n\",\"uid\":\"n\","
+                    "\"resourceVersion\":\"8\"}}"));
+    for (int i = 0; i < 2; i++) {
+        char text[512];
+        snprintf(text, sizeof(text), odd, i ? "1" : "four");
+        for (char *c = text; *c; c++) {
+            *c = *c == '\'' ? '"' : *c;
+        }
+        json_t *o = fake_json(text);
+        jsonx_set_new(o, "metadata.resourceVersion", json_string(i ? "10" : "9"));
+        event(&r, STORE_POD, KUBE_ADDED, o);
+        const struct pod *p = store_pod(r.s, "ns", "p");
+        ck_assert_ptr_nonnull(p);
+        ck_assert_uint_eq(map_count(store_pods_on(r.s, "n")), 1);
+        ck_assert_int_eq(pod_do_not_disrupt(p, FAKE_WALL_NS), i == 0);
+        ck_assert_uint_eq(drain_round(d, store_node(r.s, "n"), 0), 1);
+    }
+    drain_free(d);
+    rig_free(&r);
+}
+END_TEST
+
 START_TEST(trouble)
 {
     struct rig r = rig_new();
@@ -353,6 +388,8 @@ static const struct withheld_row {
     {STORE_SERVICE, 503, ERR_UNAVAILABLE, false},
     {STORE_HOLD, 403, ERR_FORBIDDEN, true},
     {STORE_HOLD, 503, ERR_UNAVAILABLE, false},
+    {STORE_DREQ, 403, ERR_FORBIDDEN, true},
+    {STORE_DGRANT, 503, ERR_UNAVAILABLE, false},
     {STORE_PDB, 503, ERR_UNAVAILABLE, true},
     {STORE_DAEMONSET, 403, ERR_FORBIDDEN, false},
     {STORE_PVC, 403, ERR_FORBIDDEN, false},
@@ -419,6 +456,58 @@ START_TEST(holds_known)
     fake_run(r.f, NS_PER_MIN);
     give_list(&r, STORE_HOLD, "100", json_array());
     ck_assert(store_holds_known(r.s));
+    rig_free(&r);
+}
+END_TEST
+
+/* Requests and grants count only where they are known; that the server has no such kind is no
+ * trouble, and approves nothing either. */
+static const struct consent_row {
+    enum store_kind kind;
+    int http;
+    enum err_kind why;
+    bool trouble;
+} consent_rows[] = {
+    {STORE_DREQ, 404, ERR_NOT_FOUND, false},  {STORE_DREQ, 403, ERR_FORBIDDEN, true},
+    {STORE_DREQ, 503, ERR_UNAVAILABLE, true}, {STORE_DGRANT, 404, ERR_NOT_FOUND, false},
+    {STORE_DGRANT, 403, ERR_FORBIDDEN, true}, {STORE_DGRANT, 503, ERR_UNAVAILABLE, true},
+};
+
+static bool consent_known(const struct rig *r, enum store_kind kind)
+{
+    return kind == STORE_DREQ ? store_requests_known(r->s) : store_grants_known(r->s);
+}
+
+START_TEST(consent_is_known)
+{
+    const struct consent_row *row = &consent_rows[_i];
+    struct rig r = rig_new();
+    struct err why = ERR_INIT;
+    store_start(r.s);
+    fake_run(r.f, 0);
+    for (int i = 0; i < STORE_KINDS; i++) {
+        if (i != (int)row->kind) {
+            give_list(&r, (enum store_kind)i, "100", json_array());
+        }
+    }
+    fake_answer(list_call(&r, row->kind), row->http, row->why, NULL);
+    fake_run(r.f, 0);
+    ck_assert(!consent_known(&r, row->kind));
+    ck_assert(!store_trouble(r.s, &why) == !row->trouble);
+    for (int i = 0; i < 60 && !fake_find(r.f, "GET", store_paths[row->kind]); i++) {
+        fake_run(r.f, NS_PER_S);
+    }
+    give_list(&r, row->kind, "100", json_array());
+    ck_assert(consent_known(&r, row->kind));
+    for (int i = 0; i < 200; i++) { /* nothing is heard of them for long */
+        fake_run(r.f, NS_PER_S);
+        if (fake_find(r.f, "WATCH", store_paths[row->kind])) {
+            break_watch(&r, row->kind, row->why);
+        } else if (fake_find(r.f, "GET", store_paths[row->kind])) {
+            fake_answer(list_call(&r, row->kind), row->http, row->why, NULL);
+        }
+    }
+    ck_assert(!consent_known(&r, row->kind));
     rig_free(&r);
 }
 END_TEST
@@ -663,10 +752,10 @@ START_TEST(runtime_class_completes_daemonsets)
 END_TEST
 
 UNIT_MAIN("store", UNIT_CASES(withheld, withheld_rows), UNIT_CASES(holds_known, holds_rows),
-          UNIT_CASES(holds_lost, holds_rows), UNIT_TEST(services),
-          UNIT_TEST(limit_range_completes_daemonsets),
+          UNIT_CASES(consent_is_known, consent_rows), UNIT_CASES(holds_lost, holds_rows),
+          UNIT_TEST(services), UNIT_TEST(limit_range_completes_daemonsets),
           UNIT_TEST(runtime_class_completes_daemonsets), UNIT_CASES(versions, version_rows),
           UNIT_TEST(own_end), UNIT_TEST(own_end_echo), UNIT_TEST(went_back),
-          UNIT_CASES(relist, relist_rows), UNIT_CASES(bad_objects, bad_rows), UNIT_TEST(trouble),
-          UNIT_TEST(budgets_unknown), UNIT_TEST(usage), UNIT_TEST(by_provider_id),
-          UNIT_TEST(frozen), UNIT_TEST(nominations))
+          UNIT_CASES(relist, relist_rows), UNIT_CASES(bad_objects, bad_rows), UNIT_TEST(unread_pod),
+          UNIT_TEST(trouble), UNIT_TEST(budgets_unknown), UNIT_TEST(usage),
+          UNIT_TEST(by_provider_id), UNIT_TEST(frozen), UNIT_TEST(nominations))

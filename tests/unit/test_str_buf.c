@@ -39,6 +39,25 @@ START_TEST(parses_integers)
 END_TEST
 
 static const struct {
+    int64_t n;
+    const char *s;
+} number_rows[] = {
+    {0, "0"},
+    {7, "7"},
+    {-10, "-10"},
+    {1234567890, "1234567890"},
+    {INT64_MAX, "9223372036854775807"},
+    {INT64_MIN, "-9223372036854775808"},
+};
+
+START_TEST(writes_integers)
+{
+    char text[STR_I64_TEXT];
+    ck_assert_str_eq(str_from_i64(number_rows[_i].n, text), number_rows[_i].s);
+}
+END_TEST
+
+static const struct {
     const char *s;
     bool ok;
     double value;
@@ -308,7 +327,8 @@ START_TEST(heap_helpers)
 }
 END_TEST
 
-UNIT_MAIN("str_buf", UNIT_CASES(parses_integers, int_rows), UNIT_CASES(parses_decimals, float_rows),
+UNIT_MAIN("str_buf", UNIT_CASES(parses_integers, int_rows),
+          UNIT_CASES(writes_integers, number_rows), UNIT_CASES(parses_decimals, float_rows),
           UNIT_CASES(parses_booleans, bool_rows), UNIT_CASES(globs, glob_rows),
           UNIT_TEST(glob_is_not_exponential), UNIT_CASES(compares, pair_rows),
           UNIT_CASES(knows_utf8, utf8_rows), UNIT_CASES(copies, copy_rows),

@@ -1,6 +1,7 @@
 /* test_viewer.c - the roles that we ship (deploy/base/10-rbac.yaml): karp-viewer grants what the
  * plugin lists (cmd/session.h, cmd/disrupt.h, cmd/snapshot.c), and nothing but reading; karp-agent
- * grants what the agent asks for, and no other verb. */
+ * grants what the agent asks for, and no other verb; karp-approver decides and cannot file, the
+ * agent files and cannot decide; karp-operator grants what karp-approver does. */
 #include "cmd/disrupt.h"
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
@@ -106,10 +107,14 @@ END_TEST
 #define KARPENTER "karpenter.sh"
 #define CLASS "karpenter.k8s.aws"
 
-/* Everything that the role grants: a resource that is not here is not granted at all. */
-static const struct {
+#define KARP "karp.dev"
+
+struct row {
     const char *group, *resource, *verbs;
-} agent_rows[] = {
+};
+
+/* Everything that the role grants: a resource that is not here is not granted at all. */
+static const struct row agent_rows[] = {
     {"", "pods", READ " delete"},
     {"", "pods/eviction", "create"},
     {"", "nodes", READ " patch delete"},
@@ -134,44 +139,76 @@ static const struct {
     {KARPENTER, "nodeclaims/finalizers", "update"},
     {CLASS, "ec2nodeclasses", READ " patch"},
     {CLASS, "ec2nodeclasses/status", "patch"},
-    {"karp.dev", "holds", READ " delete"},
+    {KARP, "holds", READ " delete"},
+    {KARP, "disruptionrequests", READ " create delete"},
+    {KARP, "disruptionrequests/status", "patch"},
+    {KARP, "disruptiongrants", READ},
 };
 
-static bool is_row(const char *group, const char *resource)
+static const struct row approver_rows[] = {
+    {KARP, "disruptionrequests", READ " patch"},
+    {KARP, "disruptiongrants", READ " create delete"},
+};
+
+static const struct row operator_rows[] = {
+    {"", "nodes", "get patch"},
+    {KARPENTER, "nodepools", "get patch"},
+    {KARPENTER, "nodeclaims", "get patch"},
+    {KARP, "holds", READ " create update patch delete"},
+    {KARP, "disruptionrequests", READ " patch"},
+    {KARP, "disruptiongrants", READ " create delete"},
+};
+
+static const struct {
+    const char *role;
+    const struct row *v;
+    size_t n;
+} tables[] = {
+    {"karp-agent", agent_rows, ARRAY_LEN(agent_rows)},
+    {"karp-approver", approver_rows, ARRAY_LEN(approver_rows)},
+    {"karp-operator", operator_rows, ARRAY_LEN(operator_rows)},
+};
+
+static bool is_row(const struct row *v, size_t n, const char *group, const char *resource)
 {
-    for (size_t i = 0; i < ARRAY_LEN(agent_rows); i++) {
-        if (str_eq(agent_rows[i].group, group) && str_eq(agent_rows[i].resource, resource)) {
+    for (size_t i = 0; i < n; i++) {
+        if (str_eq(v[i].group, group) && str_eq(v[i].resource, resource)) {
             return true;
         }
     }
     return false;
 }
 
-START_TEST(agent)
+static void check_row(const json_t *role, const struct row *r)
 {
     static const char *const verbs[] = {"get",    "list",  "watch",  "create",
                                         "update", "patch", "delete", "deletecollection"};
-    json_t *role = read_role("karp-agent"), *rule, *resource;
-    size_t i, k;
-    for (i = 0; i < ARRAY_LEN(agent_rows); i++) {
-        for (k = 0; k < ARRAY_LEN(verbs); k++) {
-            char want[64], verb[32];
-            snprintf(want, sizeof(want), " %s ", agent_rows[i].verbs);
-            snprintf(verb, sizeof(verb), " %s ", verbs[k]);
-            ck_assert_msg(grants(role, verbs[k], agent_rows[i].group, agent_rows[i].resource) ==
-                              (strstr(want, verb) != NULL),
-                          "%s %s", verbs[k], agent_rows[i].resource);
-        }
+    for (size_t k = 0; k < ARRAY_LEN(verbs); k++) {
+        char want[64], verb[32];
+        snprintf(want, sizeof(want), " %s ", r->verbs);
+        snprintf(verb, sizeof(verb), " %s ", verbs[k]);
+        ck_assert_msg(grants(role, verbs[k], r->group, r->resource) == (strstr(want, verb) != NULL),
+                      "%s %s", verbs[k], r->resource);
+    }
+}
+
+START_TEST(writers)
+{
+    const struct row *v = tables[_i].v;
+    size_t i, k, n = tables[_i].n;
+    json_t *role = read_role(tables[_i].role), *rule, *resource;
+    for (i = 0; i < n; i++) {
+        check_row(role, &v[i]);
     }
     json_array_foreach (jsonx_arr(role, "rules"), i, rule) {
         const char *group = json_string_value(json_array_get(jsonx_arr(rule, "apiGroups"), 0));
         json_array_foreach (jsonx_arr(rule, "resources"), k, resource) {
-            ck_assert_msg(is_row(group, json_string_value(resource)), "%s",
-                          json_string_value(resource));
+            ck_assert_msg(is_row(v, n, group, json_string_value(resource)), "%s %s",
+                          tables[_i].role, json_string_value(resource));
         }
     }
     json_decref(role);
 }
 END_TEST
 
-UNIT_MAIN("viewer", UNIT_TEST(may_list), UNIT_TEST(only_reads), UNIT_TEST(agent))
+UNIT_MAIN("viewer", UNIT_TEST(may_list), UNIT_TEST(only_reads), UNIT_CASES(writers, tables))

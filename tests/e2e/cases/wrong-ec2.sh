@@ -29,9 +29,7 @@ told() { kubectl get nodeclaims -l karpenter.sh/nodepool="$1" -o "jsonpath={.ite
 expect 20 "the claim's condition" '*UnauthorizedOperation*' told denied message
 equal "its status" Unknown "$(told denied status)"
 tap aws clear >/dev/null
-# At once, or after a minute's look for an instance: if the watch told of the claim before the answer to
-# its creation did, nobody knows whether somebody else has launched it.
-expect 150 "running pods when it is allowed" 2 running denied
+expect 60 "running pods when it is allowed" 2 running denied
 equal "claims of that pool" 1 "$(names nodeclaims -l karpenter.sh/nodepool=denied)"
 
 # The launch happens, the answer ends half-way: the instance is found and adopted.

@@ -79,8 +79,12 @@ json_t *stage_node(const struct stage *s, const struct stage_offer *o, const jso
     const struct catalog *c = o->pool->catalog;
     const struct nodepool *np = o->pool->np;
     json_t *labels = json_object();
+    struct arena a;
+    arena_init(&a, 0, SIZE_MAX);
+    struct reqset type = catalog_labels(c, &a, o->type);
     put_single(labels, t, &np->reqs);
-    put_single(labels, t, catalog_labels(c, o->type));
+    put_single(labels, t, &type);
+    arena_done(&a);
     json_object_update(labels, (json_t *)more);
     put_label(labels, t, L_ZONE, catalog_zone(c, o->zone));
     put_label(labels, t, L_ZONE_ID, catalog_zone_id(c, o->zone));

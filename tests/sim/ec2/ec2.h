@@ -198,9 +198,10 @@ int simec2_configure(struct simec2 *e, const json_t *spec, struct err *reterr);
 
 /*
  * An `ec2` step: outOfCapacity, restock, throttle, fail, prices, pricesTimes, noBoot, hide, images,
- * tags, foreign, capacityReservations, placementGroups, quota; and, with the TARGET replaced by an
- * array of instance ids: spotInterruption, rebalance, terminate, status, scheduledEvent. Several
- * keys may stand together. ERR_INVALID names the field; nothing is changed then.
+ * tags, foreign, capacityReservations, placementGroups, quota, messages: [{body, times}] (into the
+ * queue); and, with the TARGET replaced by an array of instance ids: spotInterruption, rebalance,
+ * terminate, stop, status, scheduledEvent. Several keys may stand together. ERR_INVALID names the
+ * field; nothing is changed then.
  *
  * capacityReservations: [{id, type, zone, count, open, block, owner, for, tags}] (set anew by id),
  * placementGroups: [{id, name, strategy, partitions}], quota: {onDemandVcpu, spotVcpu}:

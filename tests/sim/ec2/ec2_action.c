@@ -77,6 +77,7 @@ static const struct simec2_action actions[] = {
     EC2("DescribeInstances", simec2_describe_instances, "InstanceId.# " FILTER PAGED),
     EC2("DescribeInstanceStatus", simec2_describe_status,
         "InstanceId.# IncludeAllInstances " FILTER PAGED),
+    EC2("GetConsoleOutput", simec2_console, "InstanceId Latest "),
     EC2("TerminateInstances", simec2_terminate_instances, "InstanceId.# Force SkipOsShutdown "),
     EC2("CreateTags", simec2_create_tags, "ResourceId.# Tag.#.Key Tag.#.Value "),
     EC2("DescribeSubnets", simec2_describe_subnets, "SubnetId.# " FILTER PAGED),

@@ -199,6 +199,7 @@ static uint64_t port_request(void *ctx, const struct aws_req *req, aws_done_fn d
     *(p->last ? &p->last->next : &p->first) = o;
     p->last = o;
     count_of(e, o->service, o->action)->arrived++;
+    e->calls++;
     int64_t delay_ns = run(e, o, req);
     int64_t timeout_ns = req->timeout_ns > 0 ? req->timeout_ns : AWS_TIMEOUT_NS;
     if (delay_ns >= timeout_ns) {

@@ -130,7 +130,7 @@ struct simec2_subnet *simec2_subnet_find(struct simec2 *e, const char *id)
 
 bool simec2_is_group(const char *id)
 {
-    return str_eq(id, SIMEC2_GROUP_ID);
+    return str_eq(id, SIMEC2_GROUP_ID) || str_eq(id, SIMEC2_EXTRA_ID);
 }
 
 /* ---- images --------------------------------------------------------------------------------- */

@@ -1,6 +1,8 @@
 /* ec2_describe.c - calls about instances. */
 #include "ec2_priv.h"
 
+#include "common/base/hash.h"
+
 #define IDS_MAX 1000u
 
 static int state_code(enum simec2_state s)
@@ -89,7 +91,8 @@ static void write_groups(struct buf *b, const struct simec2_inst *x)
     for (size_t i = 0; x->groups && x->groups[i]; i++) {
         put_open(b, "item");
         put_str(b, "groupId", x->groups[i]);
-        put_str(b, "groupName", SIMEC2_GROUP_NAME);
+        put_str(b, "groupName",
+                str_eq(x->groups[i], SIMEC2_GROUP_ID) ? SIMEC2_GROUP_NAME : SIMEC2_EXTRA_NAME);
         put_close(b, "item");
     }
     put_close(b, "groupSet");
@@ -261,6 +264,29 @@ void simec2_describe_instances(struct simec2_call *c)
 }
 
 /* ---- terminate, tag ------------------------------------------------------------------------- */
+
+/* What a machine says that boots, and why it does not join. */
+void simec2_console(struct simec2_call *c)
+{
+    const char *id = simec2_param(c, "InstanceId");
+    if (!id) {
+        simec2_fail(c, "MissingParameter", "The request must contain the parameter InstanceId");
+        return;
+    }
+    if (!find_all(c, &id, 1, false)) {
+        return;
+    }
+    const struct simec2_inst *x = simec2_inst_find(c->e, id);
+    AUTO_FREE char *said = xasprintf(
+        "[    0.000000] Linux version 6.12\r\n\033[0;32m[  OK  ]\033[0m Started cloud-init\r\n"
+        "nodeadm: %s\r\n\r\nlogin: ",
+        x->pub.why_not_joined ? x->pub.why_not_joined : "kubelet is running");
+    char *text AUTO_FREE = base64_encode(said, strlen(said));
+    simec2_xml_begin(c);
+    put_str(&c->out, "instanceId", id);
+    put_str(&c->out, "output", x->pub.state == SIMEC2_PENDING ? NULL : text);
+    simec2_xml_end(c);
+}
 
 void simec2_terminate_instances(struct simec2_call *c)
 {

@@ -89,6 +89,9 @@ int64_t simec2_cost_pusd_h(const struct simec2 *e)
 uint64_t simec2_calls(const struct simec2 *e, const char *service, const char *action)
 {
     uint64_t sum = 0;
+    if (!service && !action) {
+        return e->calls;
+    }
     for (MAP_EACH(e->counts, m)) {
         const struct simec2_count *n = map_value(m);
         const char *key = map_key(m), *colon = strchr(key, ':');

@@ -299,6 +299,28 @@ static void on_dead(void *arg)
     }
 }
 
+static void on_stopped(void *arg)
+{
+    struct simec2_inst *x = arg;
+    x->pub.state = SIMEC2_STOPPED;
+    simec2_event_state(x);
+}
+
+void simec2_stop(struct simec2_inst *x)
+{
+    struct simec2 *e = x->e;
+    if (x->pub.state != SIMEC2_RUNNING) {
+        return;
+    }
+    x->pub.state = SIMEC2_STOPPING;
+    simec2_event_state(x);
+    timer_set(e->timers, &x->timer, simec2_mono(e) + e->opts.terminate_ns, on_stopped, x);
+    simec2_note(e, "stopping %s %s (%s)", x->pub.id, x->pub.type, x->pub.node_name);
+    if (x->pub.joined && e->hooks.down) {
+        e->hooks.down(e->hooks.ctx, &x->pub);
+    }
+}
+
 void simec2_terminate(struct simec2_inst *x, const char *reason_code, const char *reason)
 {
     struct simec2 *e = x->e;

@@ -92,21 +92,33 @@ void simec2_describe_subnets(struct simec2_call *c)
 
 /* ---- security groups ------------------------------------------------------------------------ */
 
-static const char *group_attr(const void *obj UNUSED, const char *name, size_t i)
+struct group {
+    const char *id, *name;
+    bool extra;
+};
+static const struct group groups[] = {{SIMEC2_GROUP_ID, SIMEC2_GROUP_NAME, false},
+                                      {SIMEC2_EXTRA_ID, SIMEC2_EXTRA_NAME, true}};
+
+static const char *group_attr(const void *obj, const char *name, size_t i)
 {
+    const struct group *g = obj;
     if (i > 0) {
         return NULL;
     }
-    return str_eq(name, "group-id")     ? SIMEC2_GROUP_ID
-           : str_eq(name, "group-name") ? SIMEC2_GROUP_NAME
+    return str_eq(name, "group-id")     ? g->id
+           : str_eq(name, "group-name") ? g->name
            : str_eq(name, "vpc-id")     ? SIMEC2_VPC_ID
                                         : NULL;
 }
 
-static bool groups_exist(struct simec2_call *c, const char *const *list, const char *only)
+static bool groups_exist(struct simec2_call *c, const char *const *list, bool by_name)
 {
     for (size_t i = 0; list[i]; i++) {
-        if (!str_eq(list[i], only)) {
+        bool there = false;
+        for (size_t k = 0; k < ARRAY_LEN(groups); k++) {
+            there |= str_eq(list[i], by_name ? groups[k].name : groups[k].id);
+        }
+        if (!there) {
             simec2_fail(c, "InvalidGroup.NotFound", "The security group '%s' does not exist",
                         list[i]);
             return false;
@@ -115,30 +127,41 @@ static bool groups_exist(struct simec2_call *c, const char *const *list, const c
     return true;
 }
 
+static void write_group(struct simec2_call *c, const struct group *g, const json_t *tags)
+{
+    struct buf *b = &c->out;
+    put_open(b, "item");
+    put_str(b, "ownerId", c->e->opts.account);
+    put_str(b, "groupId", g->id);
+    put_str(b, "groupName", g->name);
+    put_str(b, "groupDescription", "nodes of the cluster");
+    put_str(b, "vpcId", SIMEC2_VPC_ID);
+    write_tags(c, tags, g->name);
+    put_close(b, "item");
+}
+
 void simec2_describe_groups(struct simec2_call *c)
 {
+    size_t n_ids, n_names;
     struct simec2_filters f;
     struct simec2_page page;
-    const char *const *ids = simec2_param_list(c, NULL, "GroupId");
-    const char *const *names = simec2_param_list(c, NULL, "GroupName");
+    const char *const *ids = simec2_param_list(c, &n_ids, "GroupId");
+    const char *const *names = simec2_param_list(c, &n_names, "GroupName");
     if (!simec2_filters(c, "group-id group-name vpc-id", &f) || !simec2_page(c, 5, 1000, &page) ||
-        !groups_exist(c, ids, SIMEC2_GROUP_ID) || !groups_exist(c, names, SIMEC2_GROUP_NAME)) {
+        !groups_exist(c, ids, false) || !groups_exist(c, names, true)) {
         return;
     }
-    struct buf *b = &c->out;
+    AUTO_JSON json_t *extra = json_pack("{s:s}", "Name", SIMEC2_EXTRA_NAME);
     simec2_xml_begin(c);
-    put_open(b, "securityGroupInfo");
-    if (page.from == 0 && simec2_filter_match(&f, c->e->group_tags, group_attr, NULL)) {
-        put_open(b, "item");
-        put_str(b, "ownerId", c->e->opts.account);
-        put_str(b, "groupId", SIMEC2_GROUP_ID);
-        put_str(b, "groupName", SIMEC2_GROUP_NAME);
-        put_str(b, "groupDescription", "nodes of the cluster");
-        put_str(b, "vpcId", SIMEC2_VPC_ID);
-        write_tags(c, c->e->group_tags, SIMEC2_GROUP_NAME);
-        put_close(b, "item");
+    put_open(&c->out, "securityGroupInfo");
+    for (size_t i = 0; page.from == 0 && i < ARRAY_LEN(groups); i++) {
+        const json_t *tags = groups[i].extra ? extra : c->e->group_tags;
+        if (among(ids, n_ids, groups[i].id) && among(names, n_names, groups[i].name) &&
+            simec2_filter_match(&f, tags, group_attr, &groups[i])) {
+            write_group(c, &groups[i], tags);
+        }
     }
-    put_close(b, "securityGroupInfo");
+    put_close(&c->out, "securityGroupInfo");
     simec2_xml_end(c);
 }
 

@@ -31,6 +31,8 @@
 #define SUBNET_FREE_IPS 4000
 #define SIMEC2_GROUP_ID "sg-00000000000000001"
 #define SIMEC2_GROUP_NAME "nodes"
+#define SIMEC2_EXTRA_ID "sg-00000000000000002" /* is there, and has a tag of its own alone */
+#define SIMEC2_EXTRA_NAME "extra"
 #define SIMEC2_VPC_ID "vpc-00000000000000001"
 #define LISTED_AFTER_DEATH_NS NS_PER_H
 #define TOKEN_LIFE_NS (24 * NS_PER_H)
@@ -248,6 +250,7 @@ const char *simec2_account_refuses(const struct simec2 *e, const struct simec2_t
 bool simec2_over_quota(const struct simec2 *e, int fact, bool spot); /* one more of these */
 int simec2_step_reservation(struct simec2 *e, const json_t *v, bool act, struct err *reterr);
 int simec2_step_pgroup(struct simec2 *e, const json_t *v, bool act, struct err *reterr);
+int simec2_step_messages(struct simec2 *e, const json_t *v, bool act, struct err *reterr);
 int simec2_step_quota(struct simec2 *e, const json_t *v, bool act, struct err *reterr);
 void simec2_reserve_done(struct simec2 *e);
 
@@ -300,6 +303,8 @@ struct simec2_launch {
 /* NULL if the account is full. */
 struct simec2_inst *simec2_launch(struct simec2 *e, const struct simec2_launch *l);
 void simec2_terminate(struct simec2_inst *x, const char *reason_code, const char *reason);
+/* Somebody stops it: it is there, and nothing runs on it. */
+void simec2_stop(struct simec2_inst *x);
 bool simec2_inst_alive(const struct simec2_inst *x); /* pending or running */
 void simec2_inst_free(struct simec2_inst *x);
 struct simec2_inst *simec2_inst_find(const struct simec2 *e, const char *id);
@@ -406,6 +411,7 @@ struct simec2 {
     struct simec2_token **token_fifo; /* oldest first */
     size_t n_tokens, cap_tokens;
     struct map *counts;
+    uint64_t calls;                  /* that arrived, of all services */
     struct simec2_message *messages; /* oldest first */
     size_t n_messages, cap_messages;
 };
@@ -469,6 +475,7 @@ void simec2_delete_template(struct simec2_call *c);
 void simec2_run_instances(struct simec2_call *c);
 void simec2_describe_instances(struct simec2_call *c);
 void simec2_terminate_instances(struct simec2_call *c);
+void simec2_console(struct simec2_call *c);
 void simec2_create_tags(struct simec2_call *c);
 void simec2_describe_status(struct simec2_call *c);
 void simec2_describe_subnets(struct simec2_call *c);

@@ -247,3 +247,34 @@ void simec2_send_message(struct simec2_call *c)
     snprintf(id, sizeof(id), "00000000-0000-4000-9000-%012llx", (unsigned long long)c->e->ids);
     simec2_json(c, json_pack("{s:s}", "MessageId", id));
 }
+
+/* ---- messages of a step ---------------------------------------------------------------------- */
+
+static int one_message(struct simec2 *e, const json_t *m, bool act, struct err *reterr)
+{
+    const json_t *body = json_object_get(m, "body");
+    if (!json_is_string(body) && !json_is_object(body)) {
+        return err_set(reterr, ERR_INVALID, "ec2.messages: body: must be a text or a map");
+    }
+    char *text AUTO_FREE =
+        json_is_string(body) ? xstrdup(json_string_value(body)) : jsonx_dump(body);
+    for (int64_t k = jsonx_int(m, "times", 1); act && k > 0; k--) {
+        if (!simec2_queue_send(e, text)) {
+            return err_set(reterr, ERR_INVALID, "ec2.messages: the queue does not take so many");
+        }
+    }
+    return 0;
+}
+
+int simec2_step_messages(struct simec2 *e, const json_t *v, bool act, struct err *reterr)
+{
+    if (!json_is_array(v)) {
+        return err_set(reterr, ERR_INVALID, "ec2.messages: must be a list");
+    }
+    for (size_t i = 0; i < json_array_size(v); i++) {
+        if (one_message(e, json_array_get(v, i), act, reterr) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}

@@ -552,6 +552,11 @@ static int terminate(struct simec2 *e, const json_t *v, bool act, struct err *re
     return each_id(e, v, "terminate", act, kill_one, reterr);
 }
 
+static int stop(struct simec2 *e, const json_t *v, bool act, struct err *reterr)
+{
+    return each_id(e, v, "stop", act, simec2_stop, reterr);
+}
+
 static void nothing(struct simec2_inst *x UNUSED)
 {
 }
@@ -661,6 +666,8 @@ static const struct step steps[] = {
     {"spotInterruption", spot_interruption},
     {"rebalance", rebalance},
     {"terminate", terminate},
+    {"stop", stop},
+    {"messages", simec2_step_messages},
     {"status", status},
     {"scheduledEvent", scheduled_event},
     {"foreign", foreign},

@@ -6,37 +6,64 @@
 /* ---- XML ---------------------------------------------------------------------------------------
  */
 
+/* What stands for a byte that cannot be written as it is; NULL if it can. */
+static const char *escaped(char c)
+{
+    switch (c) {
+    case '&':
+        return "&amp;";
+    case '<':
+        return "&lt;";
+    case '>':
+        return "&gt;";
+    case '"':
+        return "&quot;";
+    case '\t':
+    case '\n':
+    case '\r':
+        return NULL;
+    default:
+        /* XML 1.0 has no way to write other control characters. */
+        return (unsigned char)c < 0x20 ? "?" : NULL;
+    }
+}
+
 static void put_text(struct buf *b, const char *s)
 {
+    const char *from = s;
     for (; *s; s++) {
-        switch (*s) {
-        case '&':
-            buf_puts(b, "&amp;");
-            break;
-        case '<':
-            buf_puts(b, "&lt;");
-            break;
-        case '>':
-            buf_puts(b, "&gt;");
-            break;
-        case '"':
-            buf_puts(b, "&quot;");
-            break;
-        default:
-            /* XML 1.0 has no way to write other control characters. */
-            buf_putc(b, (unsigned char)*s < 0x20 && !strchr("\t\n\r", *s) ? '?' : *s);
+        const char *instead = escaped(*s);
+        if (instead) {
+            buf_put(b, from, (size_t)(s - from));
+            buf_puts(b, instead);
+            from = s + 1;
         }
     }
+    buf_put(b, from, (size_t)(s - from));
+}
+
+/* Answers are mostly tags: formatting them is what an answer would cost most. */
+static void put_tag(struct buf *b, const char *begin, const char *tag)
+{
+    char text[64];
+    size_t n_begin = strlen(begin), n = strlen(tag);
+    if (n_begin + n + 1 > sizeof(text)) {
+        BUG("XML tag of %zu bytes", n);
+    }
+    memcpy(text, begin, n_begin);
+    memcpy(text + n_begin, tag, n);
+    text[n_begin + n] = '>';
+    buf_put(b, text, n_begin + n + 1);
 }
 
 void put_open(struct buf *b, const char *tag)
 {
-    buf_printf(b, "<%s>", tag);
+    put_tag(b, "<", tag);
 }
 
 void put_close(struct buf *b, const char *tag)
 {
-    buf_printf(b, "</%s>", tag);
+    put_tag(b, "</", tag);
 }
 
 void put_str(struct buf *b, const char *tag, const char *value)
@@ -50,7 +77,8 @@ void put_str(struct buf *b, const char *tag, const char *value)
 
 void put_i64(struct buf *b, const char *tag, int64_t value)
 {
-    buf_printf(b, "<%s>%lld</%s>", tag, (long long)value, tag);
+    char text[STR_I64_TEXT];
+    put_str(b, tag, str_from_i64(value, text));
 }
 
 void put_bool(struct buf *b, const char *tag, bool value)

@@ -50,7 +50,7 @@ static const struct sim_kind kinds[SIM_KINDS] = {
     {SIM_DISRUPTIONREQUEST, "karp.dev", "karp.dev/v1alpha1", "DisruptionRequest",
      "disruptionrequests", CR | ST},
     {SIM_DISRUPTIONGRANT, "karp.dev", "karp.dev/v1alpha1", "DisruptionGrant", "disruptiongrants",
-     CR | ST},
+     CR},
     {SIM_HOLD, "karp.dev", "karp.dev/v1alpha1", "Hold", "holds", CR},
 };
 

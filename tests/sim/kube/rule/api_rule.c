@@ -218,11 +218,15 @@ static void default_cronjob(struct sim_op *op UNUSED, json_t *obj, const json_t 
 
 static const struct sim_schema *schema_of(const struct sim_kind *k)
 {
-    return k->id == SIM_NODEPOOL       ? sim_schema_nodepool
-           : k->id == SIM_NODECLAIM    ? sim_schema_nodeclaim
-           : k->id == SIM_EC2NODECLASS ? sim_schema_ec2nodeclass
-           : k->id == SIM_HOLD         ? sim_schema_hold
-                                       : NULL;
+    static const struct sim_schema *const schemas[SIM_KINDS] = {
+        [SIM_NODEPOOL] = sim_schema_nodepool,
+        [SIM_NODECLAIM] = sim_schema_nodeclaim,
+        [SIM_EC2NODECLASS] = sim_schema_ec2nodeclass,
+        [SIM_DISRUPTIONREQUEST] = sim_schema_disruptionrequest,
+        [SIM_DISRUPTIONGRANT] = sim_schema_disruptiongrant,
+        [SIM_HOLD] = sim_schema_hold,
+    };
+    return schemas[k->id];
 }
 
 /* As if a newer CRD with more fields were installed. */
@@ -657,6 +661,8 @@ static const struct rule rules[SIM_KINDS] = {
     [SIM_NODEPOOL] = {default_custom, check_custom},
     [SIM_NODECLAIM] = {default_custom, check_custom},
     [SIM_EC2NODECLASS] = {default_custom, check_custom},
+    [SIM_DISRUPTIONREQUEST] = {default_custom, check_custom},
+    [SIM_DISRUPTIONGRANT] = {default_custom, check_custom},
     [SIM_HOLD] = {default_custom, check_custom},
 };
 

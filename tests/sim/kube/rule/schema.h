@@ -56,10 +56,11 @@ void sim_schema_rules(const struct sim_schema *s, const json_t *obj, const json_
 /* True, with the cause that says so added, if rules must not be asked. */
 bool sim_schema_blocked(json_t *causes);
 
-/* crd_pool.c, crd_class.c, crd_hold.c: rows "spec" and "status" of the kinds; NULL-terminated
- * tables. */
+/* crd_pool.c, crd_class.c, crd_approval.c, crd_hold.c: rows "spec" and "status" of the kinds;
+ * NULL-terminated tables. */
 extern const struct sim_schema sim_schema_nodepool[], sim_schema_nodeclaim[],
-    sim_schema_ec2nodeclass[], sim_schema_hold[];
+    sim_schema_ec2nodeclass[], sim_schema_disruptionrequest[], sim_schema_disruptiongrant[],
+    sim_schema_hold[];
 
 /* match.c: the patterns. */
 bool sim_match_label_value(const char *s);

@@ -1,10 +1,11 @@
 /*
- * price.h - dollars as AWS writes them, to and from int64 pico-dollars, without doubles.
+ * price.h - US dollars as AWS and our objects write them, to and from int64 pico-dollars, without
+ * doubles.
  */
-#ifndef KARP_AWS_PRICE_H
-#define KARP_AWS_PRICE_H
+#ifndef KARP_BASE_PRICE_H
+#define KARP_BASE_PRICE_H
 
-#include "common/base/compat.h"
+#include "compat.h"
 
 #include <stdbool.h>
 
