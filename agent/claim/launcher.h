@@ -47,9 +47,9 @@ void launcher_free(struct launcher *l);
 void launcher_start(struct launcher *l);
 
 /*
- * This process creates a claim, and has the answer: with its name and UID, there is no instance yet;
- * with NULL, nothing was created as far as is known. Every creation that is begun is answered once,
- * with the number that it was given.
+ * This process creates a claim, and has the answer: with its name and UID, there is no instance
+ * yet; with NULL, nothing was created as far as is known. Every creation that is begun is answered
+ * once, with the number that it was given.
  */
 uint64_t launcher_creating(struct launcher *l);
 void launcher_created(struct launcher *l, uint64_t creation, const char *name, const char *uid);

@@ -13,9 +13,9 @@
  * if this process lives until then. One that went without us (its finalizer was taken off by hand)
  * is written down afterwards, likewise.
  *
- * HISTORY_NOTES_MAX entries are in hand at once; beyond that claims wait for room, which every write
- * makes. They, too, are not kept longer than HISTORY_PATIENCE_NS without one: what then goes without
- * an entry is said in the log.
+ * HISTORY_NOTES_MAX entries are in hand at once; beyond that claims wait for room, which every
+ * write makes. They, too, are not kept longer than HISTORY_PATIENCE_NS without one: what then goes
+ * without an entry is said in the log.
  *
  * Writes are one patch of the whole text (ledger.h bounds it) under the version that was read, at
  * most one every HISTORY_PAUSE_NS, with all that has come together; on a conflict it is read again,

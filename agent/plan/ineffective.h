@@ -5,11 +5,11 @@
  * somebody adds): then the node it launched for a pod cannot take it, the next one neither, and so
  * on for ever. A launch has helped a class of pods when one of the class is bound to its node. It
  * counts against the class, in its pool, when its node has been initialized for the intents' window
- * or is gone again, has bound none of the class, and pods of the class still wait; not when its Node
- * was lost (lifecycle.h). With INEFFECTIVE_MAX of those, nothing is launched for the class in that
- * pool (REASON_LaunchIneffective), and the pool's condition LaunchIneffective is True. A pod of the
- * class being bound anywhere starts the count anew, and after each INEFFECTIVE_RETRY_NS one more
- * launch is tried: of a plan's orders that serve nobody else the first goes out. Others are
+ * or is gone again, has bound none of the class, and pods of the class still wait; not when its
+ * Node was lost (lifecycle.h). With INEFFECTIVE_MAX of those, nothing is launched for the class in
+ * that pool (REASON_LaunchIneffective), and the pool's condition LaunchIneffective is True. A pod
+ * of the class being bound anywhere starts the count anew, and after each INEFFECTIVE_RETRY_NS one
+ * more launch is tried: of a plan's orders that serve nobody else the first goes out. Others are
  * served.
  *
  * A cache: empty after a restart.

@@ -87,7 +87,7 @@ static size_t take(struct leavers *l, const char *method, const char *rv)
 /* Whoever found no room waits until there is. */
 START_TEST(all_are_written)
 {
-    struct leavers l;
+    struct leavers l = {.looked = 0};
     begin(&l);
     fake_answer(asked(&l, "GET"), 404, ERR_NOT_FOUND, NULL);
     ck_assert_uint_eq(kept(&l), 0);
@@ -102,7 +102,7 @@ END_TEST
 /* But not for ever: nodes are not kept for the sake of history. */
 START_TEST(patience)
 {
-    struct leavers l;
+    struct leavers l = {.looked = 0};
     begin(&l);
     for (int64_t at_ns = HISTORY_BACKOFF_NS; at_ns < HISTORY_PATIENCE_NS;
          at_ns += HISTORY_BACKOFF_NS) {
