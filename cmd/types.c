@@ -214,8 +214,8 @@ static int fact_cmp(const void *x, const void *y)
     return str_cmp(((const struct ec2_fact *)x)->name, ((const struct ec2_fact *)y)->name);
 }
 
-int types_read_ec2(const json_t *list, const char *path, const struct opt_texts *globs,
-                   struct types *ret, struct err *reterr)
+static int read_ec2(const json_t *list, const char *path, const struct opt_texts *globs,
+                    struct types *ret, struct err *reterr)
 {
     struct ec2_fact *v = ARENA_NEW_N(&ret->mem, struct ec2_fact, json_array_size(list));
     uint32_t n = 0;
@@ -264,7 +264,7 @@ int types_load(struct symtab *t, const char *path, const struct opt_texts *globs
     arena_init(&ret->mem, 64u << 10, SIZE_MAX);
     bool full = jsonx_str(json_array_get(list, 0), "name") != NULL;
     int rc = full ? types_read_full(t, list, path, globs, ret, reterr)
-                  : types_read_ec2(list, path, globs, ret, reterr);
+                  : read_ec2(list, path, globs, ret, reterr);
     if (rc != 0) {
         types_done(ret);
     }

@@ -35,9 +35,7 @@ int types_load(struct symtab *t, const char *path, const struct opt_texts *globs
                struct err *reterr);
 void types_done(struct types *ty);
 
-/* The two readers; root is the parsed file. Internal to types_load. */
-int types_read_ec2(const json_t *list, const char *path, const struct opt_texts *globs,
-                   struct types *ret, struct err *reterr);
+/* The reader of whole types. Internal to types_load. */
 int types_read_full(struct symtab *t, const json_t *list, const char *path,
                     const struct opt_texts *globs, struct types *ret, struct err *reterr);
 

@@ -210,7 +210,8 @@ static const char *unapproved(const struct member *m, const struct nodeclaim *nc
                : NULL;
 }
 
-const char *member_changed(const struct member *m)
+/* Is it still what was decided on? NULL, or what changed. */
+static const char *member_changed(const struct member *m)
 {
     struct runtime *rt = m->c->all->rt;
     const struct nodeclaim *nc = store_claim(rt->store, m->claim);

@@ -108,8 +108,6 @@ void command_wait(struct command *c);
 void command_put_in(struct command *c, uint32_t i, const char *claim);
 void command_close(struct command *c); /* over once no answer is open */
 void member_out(struct member *m, const char *why);
-/* Is it still what was decided on? NULL, or what changed. */
-const char *member_changed(const struct member *m);
 /* The pod is an objection to its node leaving by this command; NULL if not. */
 const char *member_objection(const struct member *m, const struct pod *p);
 

@@ -2,11 +2,14 @@
 #include "agent/claim/claim.h"
 #include "agent/store/store.h"
 #include "agent/work/cond.h"
+#include "agent/work/marker.h"
 #include "agent/work/render.h"
 #include "command_int.h"
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
 #include "common/kube/decode.h"
+
+#define KEY_MAX 1024
 
 static void list_next(struct command *c);
 
@@ -34,16 +37,34 @@ static void read_done(struct command *c)
     }
 }
 
+/* Decoding may be the process's end here as well as in the store: the marker tells the next one. */
+static struct pod *read_pod(struct runtime *rt, const json_t *object)
+{
+    char key[KEY_MAX];
+    struct pod *p = NULL;
+    snprintf(key, sizeof(key), "%s/%s", jsonx_str_or(object, "metadata.namespace", ""),
+             jsonx_str_or(object, "metadata.name", ""));
+    enum marker_how how = marker_object(rt->marker, STORE_POD, key, object);
+    if (how == MARKER_WHOLE) {
+        p = decode_pod(rt->decoder, object, NULL);
+    }
+    if (how != MARKER_LEAVE_OUT) {
+        marker_done(rt->marker);
+    }
+    return p;
+}
+
 static void on_pod(void *arg, json_t *object)
 {
     struct command *c = arg;
     struct runtime *rt = c->all->rt;
-    struct pod *p = decode_pod(rt->decoder, object, NULL);
-    const char *on = p ? p->node_name : jsonx_str_or(object, "spec.nodeName", "");
+    const char *on = jsonx_str_or(object, "spec.nodeName", "");
     struct member *m = *on ? map_get(c->all->by_node, on) : NULL;
-    if (m && m->c == c && !m->objection) {
-        m->objection = p ? member_objection(m, p) : "it carries a pod that cannot be read";
+    if (!m || m->c != c || m->objection) {
+        return;
     }
+    struct pod *p = read_pod(rt, object);
+    m->objection = p ? member_objection(m, p) : "it carries a pod that cannot be read";
     decode_pod_free(rt->decoder, p);
 }
 

@@ -32,7 +32,7 @@ static const unsigned char *bytes(const void *p)
     return p ? p : (const unsigned char *)"";
 }
 
-void hash_sha256(const void *p, size_t n, uint8_t out[SHA256_BYTES])
+static void hash_sha256(const void *p, size_t n, uint8_t out[SHA256_BYTES])
 {
     int rc = mbedtls_md(sha256(), bytes(p), n, out);
     if (rc != 0) {

@@ -12,7 +12,6 @@
 #define SHA256_HEX 65 /* with NUL */
 
 uint64_t hash_fnv1a(const void *p, size_t n);
-void hash_sha256(const void *p, size_t n, uint8_t out[SHA256_BYTES]);
 void hash_sha256_hex(const void *p, size_t n, char out[SHA256_HEX]);
 void hash_hmac_sha256(const void *key, size_t key_n, const void *p, size_t n,
                       uint8_t out[SHA256_BYTES]);

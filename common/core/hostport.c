@@ -8,7 +8,7 @@ static bool any_address(const char *ip)
     return ip == NULL || ip[0] == '\0' || str_eq(ip, "0.0.0.0") || str_eq(ip, "::");
 }
 
-bool hostport_conflict(const struct host_port *x, const struct host_port *y)
+static bool hostport_conflict(const struct host_port *x, const struct host_port *y)
 {
     if (x->port != y->port || x->protocol != y->protocol) {
         return false;

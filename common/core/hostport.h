@@ -6,10 +6,8 @@
 
 #include "model.h"
 
-/* Same port and protocol, and the same address or one of them is every address ("", 0.0.0.0, ::).
- */
-bool hostport_conflict(const struct host_port *x, const struct host_port *y);
-/* The first of x that clashes with any of y, or NULL. */
+/* The first of x that clashes with any of y, or NULL: same port and protocol, and the same address
+ * or one of them is every address ("", 0.0.0.0, ::). */
 const struct host_port *hostports_clash(const struct host_port *x, uint32_t n_x,
                                         const struct host_port *y, uint32_t n_y);
 /* "8080/TCP" in the arena. */

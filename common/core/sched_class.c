@@ -29,7 +29,7 @@ void claim_set_add(struct arena *a, struct claim_set *set, uint32_t claim)
     bits_set(set->words, claim);
 }
 
-void claim_set_clear(struct claim_set *set)
+static void claim_set_clear(struct claim_set *set)
 {
     if (set->n > 0) {
         memset(set->words, 0, set->n_words * sizeof(*set->words));

@@ -359,7 +359,6 @@ void sched_ask_forget_pools(const struct sched *s, const struct pod_class *cls,
 struct sched_ask *sched_ask(struct sched *s, struct sched_class *k, uint32_t i);
 bool claim_set_has(const struct claim_set *set, uint32_t claim);
 void claim_set_add(struct arena *a, struct claim_set *set, uint32_t claim);
-void claim_set_clear(struct claim_set *set);
 /* Forgets what rules about other pods refused if that may have changed. */
 void sched_ask_refresh(struct sched *s, const struct sched_class *k, struct sched_ask *ask);
 

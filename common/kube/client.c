@@ -64,7 +64,8 @@ bool kube_kind_find(const char *kind, const char *api_version, enum kube_kind *r
 
 /* ---- paths ----------------------------------------------------------------------------------- */
 
-void kube_path_escape(struct buf *out, const char *s)
+/* Everything but unreserved characters as %XX. */
+static void escape(struct buf *out, const char *s)
 {
     for (; *s; s++) {
         unsigned char c = (unsigned char)*s;
@@ -82,12 +83,12 @@ void kube_path(struct buf *out, enum kube_kind k, const char *ns, const char *na
     buf_printf(out, "%s/%s", strchr(info->api_version, '/') ? "/apis" : "/api", info->api_version);
     if (info->namespaced && ns && *ns) {
         buf_puts(out, "/namespaces/");
-        kube_path_escape(out, ns);
+        escape(out, ns);
     }
     buf_printf(out, "/%s", info->plural);
     if (name) {
         buf_putc(out, '/');
-        kube_path_escape(out, name);
+        escape(out, name);
     }
     if (sub) {
         buf_printf(out, "/%s", sub);
@@ -102,7 +103,7 @@ void kube_path_query(struct buf *out, const char *key, const char *value)
     buf_putc(out, memchr(out->p, '?', out->n) ? '&' : '?');
     buf_puts(out, key);
     buf_putc(out, '=');
-    kube_path_escape(out, value);
+    escape(out, value);
 }
 
 /* ---- sending --------------------------------------------------------------------------------- */

@@ -70,8 +70,6 @@ void kube_path(struct buf *out, enum kube_kind k, const char *ns, const char *na
                const char *sub);
 /* Appends "?key=value" or "&key=value", the value percent-escaped. NULL value: nothing. */
 void kube_path_query(struct buf *out, const char *key, const char *value);
-/* Appends s with everything but unreserved characters as %XX. */
-void kube_path_escape(struct buf *out, const char *s);
 
 struct kube_client {
     const struct kube_port *port;

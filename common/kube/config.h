@@ -29,7 +29,6 @@
 
 #define KUBE_CONFIG_FILE_MAX (4u << 20)
 #define KUBE_CONFIG_FILES_MAX 64u
-#define KUBE_CONFIG_NAMES_MAX 10000u
 #define KUBE_SA_DIR "/var/run/secrets/kubernetes.io/serviceaccount"
 
 /* The flags, NULL = not given. As kubectl's of the same name. */
@@ -103,10 +102,6 @@ struct kube_env kube_env_system(void);
 int kube_config_load(const struct kube_flags *flags, const struct kube_env *env,
                      struct kube_config *ret, struct err *reterr);
 void kube_config_done(struct kube_config *c);
-
-/* Names of what ("contexts", "clusters", "users") over all files, sorted, for completion. */
-int kube_config_names(const struct kube_flags *flags, const struct kube_env *env, const char *what,
-                      struct arena *a, const char *const **ret, size_t *ret_n, struct err *reterr);
 
 /* Reads a whole file, at most max bytes, NUL-terminated behind them, into the arena. */
 int kube_read_file(struct arena *a, const char *path, size_t max, const char **ret, size_t *ret_n,

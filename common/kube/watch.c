@@ -289,11 +289,3 @@ int64_t watch_heard_ns(const struct watch *w)
 {
     return w->heard_ns;
 }
-
-void watch_kick(struct watch *w)
-{
-    if (timer_pending(&w->retry)) {
-        timer_stop(w->timers, &w->retry);
-        watch_go(w);
-    }
-}

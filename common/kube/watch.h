@@ -68,7 +68,5 @@ bool watch_synced(const struct watch *w);
 const struct err *watch_error(const struct watch *w);
 /* Monotonic time of the last word from the server (event, bookmark, page); 0 = never. */
 int64_t watch_heard_ns(const struct watch *w);
-/* Backing off? Try now (a CRD was just installed). */
-void watch_kick(struct watch *w);
 
 #endif

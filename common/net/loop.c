@@ -24,7 +24,6 @@ struct loop {
     size_t n_fds;
     struct loop_transfer *ready;
     struct loop_transfer **ready_tail;
-    int64_t lag_ns;
     bool stop;
     /* signals */
     int signal_fd; /* -1 = none */
@@ -292,7 +291,6 @@ int loop_turn(struct loop *l, int64_t max_wait_ns, struct err *reterr)
     if (code != CURLM_OK) {
         return err_set(reterr, ERR_BUG, "waiting: %s", curl_multi_strerror(code));
     }
-    int64_t begin_ns = clock_mono(l->clock);
     int running;
     code = curl_multi_perform(l->multi, &running);
     if (code != CURLM_OK) {
@@ -302,8 +300,6 @@ int loop_turn(struct loop *l, int64_t max_wait_ns, struct err *reterr)
     run_finished(l);
     run_fds(l, waits, n);
     run_timers(l);
-    int64_t took_ns = clock_mono(l->clock) - begin_ns;
-    l->lag_ns = took_ns > l->lag_ns ? took_ns : l->lag_ns;
     return 0;
 }
 
@@ -321,11 +317,4 @@ int loop_run(struct loop *l, struct err *reterr)
 void loop_stop(struct loop *l)
 {
     l->stop = true;
-}
-
-int64_t loop_lag_take_ns(struct loop *l)
-{
-    int64_t lag_ns = l->lag_ns;
-    l->lag_ns = 0;
-    return lag_ns;
 }

@@ -62,9 +62,6 @@ int loop_turn(struct loop *l, int64_t max_wait_ns, struct err *reterr);
 /* The turn at hand is the last of loop_run. Called before loop_run it ends that at once. */
 void loop_stop(struct loop *l);
 
-/* The longest turn since the last call of this function, and forget it. */
-int64_t loop_lag_take_ns(struct loop *l);
-
 /* ---- for http.c only ------------------------------------------------------------------------- */
 
 /* A transfer: embedded in its owner, zeroed at first; CURLOPT_PRIVATE of its handle is the loop's.

@@ -39,20 +39,29 @@ struct command {
     bool trace, json, campaign;
 };
 
+static const char usages[] =
+    "usage: karp-sim run FILE... [--seed N] [--faults none|mild|harsh] [--trace] [-o table|json]\n"
+    "       karp-sim campaign FILE... --seeds A-B [--faults none|mild|harsh] [-j N]\n"
+    "       both: [--turn-limit-ms N]\n"
+    "       karp-sim differential [--clusters N] [--seed S] [--pods N] [--placement P] "
+    "[--write DIR]\n"
+    "       karp-sim differential --show SEED [--pods N] [--placement P] [--dir DIR]\n"
+    "       karp-sim compare FILE\n";
+
 static int usage(const char *why, const char *what)
 {
-    fprintf(stderr,
-            "karp-sim: %s%s\n"
-            "usage: karp-sim run FILE... [--seed N] [--faults none|mild|harsh] [--trace] "
-            "[-o table|json]\n"
-            "       karp-sim campaign FILE... --seeds A-B [--faults none|mild|harsh] [-j N]\n"
-            "       both: [--turn-limit-ms N]\n"
-            "       karp-sim differential [--clusters N] [--seed S] [--pods N] [--placement P] "
-            "[--write DIR]\n"
-            "       karp-sim differential --show SEED [--pods N] [--placement P] [--dir DIR]\n"
-            "       karp-sim compare FILE\n",
-            why, what);
+    fprintf(stderr, "karp-sim: %s%s\n%s", why, what, usages);
     return 2;
+}
+
+static bool wants_help(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        if (str_eq(argv[i], "--help") || str_eq(argv[i], "-h")) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* The value of "--name V" or "--name=V" at argv[*i], or NULL if it is another argument. */
@@ -314,6 +323,10 @@ int main(int argc, char **argv)
 {
     struct command c = {.n_files = 0};
     keep_memory();
+    if (wants_help(argc, argv)) {
+        fputs(usages, stdout);
+        return 0;
+    }
     if (argc == 3 && str_eq(argv[1], "compare")) {
         return compare_main(argv[2]);
     }

@@ -634,28 +634,6 @@ START_TEST(config_row)
 }
 END_TEST
 
-START_TEST(config_names)
-{
-    make_files();
-    struct arena a;
-    arena_init(&a, 0, 1 << 20);
-    AUTO_FREE char *list = with_dir("@/a:@/b");
-    struct kube_flags flags = {0};
-    struct kube_env env = {.kubeconfig = list};
-    const char *const *names;
-    size_t n;
-    struct err err = ERR_INIT;
-    ck_assert_int_eq(kube_config_names(&flags, &env, "clusters", &a, &names, &n, &err), 0);
-    ck_assert_uint_eq(n, 6); /* c1 stands in both files and once here */
-    static const char *const want[] = {"both", "broken", "c1", "c2", "cb", "none"};
-    for (size_t i = 0; i < n; i++) {
-        ck_assert_str_eq(names[i], want[i]);
-    }
-    arena_done(&a);
-    drop_dir();
-}
-END_TEST
-
 START_TEST(config_warns)
 {
     make_files();
@@ -671,5 +649,4 @@ START_TEST(config_warns)
 }
 END_TEST
 
-UNIT_MAIN("kubeconfig", UNIT_CASES(config_row, rows), UNIT_TEST(config_names),
-          UNIT_TEST(config_warns))
+UNIT_MAIN("kubeconfig", UNIT_CASES(config_row, rows), UNIT_TEST(config_warns))

@@ -238,7 +238,7 @@ static void check_state(const char *text)
  * L/W  a list or watch is open whose path has this ("none": none is)     P  answer with a page
  * E    an event                   X  the open one ends with an error     O  the watch ends in order
  * T    time passes                =  what the owner heard since          S  state
- * K    kick                       F  the owner will free when it hears this
+ * F    the owner will free when it hears this
  */
 struct step {
     char op;
@@ -274,9 +274,6 @@ static void run_step(const struct step *s)
         break;
     case 'S':
         check_state(s->text);
-        break;
-    case 'K':
-        watch_kick(f.w);
         break;
     case 'F':
         f.free_on = s->text;
@@ -450,15 +447,6 @@ static const struct script scripts[] = {
       {'T', "30s"},
       {'L', "limit=250"},
       {'W', "none"}}},
-    {"a kick ends the waiting",
-     {{'X', "NotFound"},
-      {'L', "none"},
-      {'K', ""},
-      {'L', "pods"},
-      {'T', "1m"},
-      {'K', ""},
-      {'P', "3 ."},
-      {'=', "!NotFound begin end"}}},
     {"freed in list_begin", {{'F', "begin"}, {'P', "1 t a b"}, {'=', "begin"}, {'L', "none"}}},
     {"freed in an object", {{'F', "a"}, {'P', "1 t a b"}, {'=', "begin a"}, {'L', "none"}}},
     {"freed in list_end", {{'F', "end"}, {'P', "1 . a"}, {'=', "begin a end"}, {'W', "none"}}},
