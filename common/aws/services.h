@@ -11,8 +11,8 @@
 
 #include "common/base/arena.h"
 #include "common/base/err.h"
-#include "form.h"
 #include "common/base/price.h"
+#include "form.h"
 
 #define STS_VERSION "2011-06-15"
 #define IAM_VERSION "2010-05-08"

@@ -56,7 +56,6 @@ static const char *label(const struct snapshot *s, const struct snapshot_node *n
     return v != SYM_NONE ? sym_str(s->syms, v) : "";
 }
 
-
 /* By string, as they are told. */
 static uint32_t capacity_types(const struct snapshot *s, const struct step_in *in,
                                const char *ret[CT_COUNT])
