@@ -1,6 +1,7 @@
 /* publish.c - see publish.h. */
 #include "publish.h"
 
+#include "agent/claim/gc.h"
 #include "agent/cloud/cloud.h"
 #include "agent/store/observed.h"
 #include "agent/work/gate.h"
@@ -99,7 +100,11 @@ static json_t *attention_json(const struct publish *p)
     for (size_t i = 0; i < ARRAY_LEN(attention_codes); i++) {
         const char *code = attention_codes[i];
         if (metrics_sum(p->rt->metrics, "karp_attention", LABELS("code", code)) > 0) {
-            json_array_append_new(list, json_pack("{s:s, s:s}", "code", code, "object", "cluster"));
+            json_t *o = json_pack("{s:s, s:s}", "code", code, "object", "cluster");
+            if (str_eq(code, "GarbageCollectionHalted") && gc_halted(p->rt->gc)) {
+                json_object_set_new(o, "message", json_string(gc_halted(p->rt->gc)));
+            }
+            json_array_append_new(list, o);
         }
     }
     add_aside(p, list);

@@ -23,6 +23,7 @@ struct churnguard;
 struct driftguard;
 struct events;
 struct gate;
+struct gc;
 struct history;
 struct ineffective;
 struct intents;
@@ -63,6 +64,7 @@ struct runtime {
     struct events *events;
     struct cloud *cloud;
     struct launcher *launcher; /* for launcher_settled */
+    struct gc *gc;             /* for gc_halted */
     struct creator *creator;   /* creates every NodeClaim */
     struct commands *commands; /* removes nodes by our own decision */
     struct consent *consent;   /* disruptions that wait for a person */

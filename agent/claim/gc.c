@@ -9,7 +9,10 @@
 #include "common/base/alloc.h"
 #include "common/base/jsonx.h"
 #include "common/base/map.h"
+#include "common/base/price.h"
 #include "common/base/str.h"
+#include "common/base/timefmt.h"
+#include "common/core/catalog.h"
 #include "common/kube/list.h"
 
 #define CLAIMS_MAX STORE_MAX_OBJECTS
@@ -20,7 +23,7 @@
 struct listed {
     struct listed *same; /* the next one of the same claim */
     char *id, *claim_uid, *provider_id;
-    int64_t launched_ns;
+    int64_t launched_ns, price_pusd_h;
     bool going;   /* shutting down already */
     bool claimed; /* a claim has it, or may be about to */
     bool twin;    /* its claim has another instance */
@@ -38,7 +41,7 @@ struct gc {
     struct runtime *rt;
     struct timer timer;
     unsigned rounds;
-    bool halted;
+    char *halted; /* why; NULL: it is not */
     struct kube_lister *lister;
     struct listed *v;
     uint32_t n;
@@ -119,6 +122,40 @@ static void end_orphan(struct gc *g, const struct listed *i)
     }
 }
 
+static void put_names(const char **ids, uint32_t n, struct buf *out)
+{
+    qsort(ids, n, sizeof(*ids), str_qsort_cmp);
+    for (uint32_t i = 0; i < n && i < GC_ORPHANS_NAMED; i++) {
+        buf_printf(out, "%s%s", i ? ", " : "", ids[i]);
+    }
+    buf_puts(out, n > GC_ORPHANS_NAMED ? " and more" : "");
+}
+
+/* The same text as long as it is the same ones. */
+static char *describe_orphans(const struct gc *g, uint32_t orphans)
+{
+    AUTO_BUF struct buf names;
+    int64_t since_ns = NS_NEVER, sum = 0;
+    char at[TIMEFMT_TEXT], usd[PRICE_TEXT];
+    const char **ids = NEW_N(const char *, orphans);
+    uint32_t n = 0;
+    buf_init(&names, 1024);
+    for (uint32_t i = 0; i < g->n && n < orphans; i++) {
+        const struct listed *x = &g->v[i];
+        if (is_orphan(g, x)) {
+            since_ns = x->launched_ns < since_ns ? x->launched_ns : since_ns;
+            sum += x->price_pusd_h > 0 && x->price_pusd_h != PRICE_UNKNOWN ? x->price_pusd_h : 0;
+            ids[n++] = x->id;
+        }
+    }
+    put_names(ids, n, &names);
+    free(ids);
+    return xasprintf(
+        "%u of %u instances have no NodeClaim, the oldest since %s, $%s/h together: too "
+        "many to be leftovers, so none is ended (%s)",
+        n, g->n, timefmt_rfc3339(since_ns, at), price_text(sum, usd), names.p);
+}
+
 /* So many at once are no leftovers: more likely somebody's list is wrong. */
 static bool too_many(struct gc *g, uint32_t orphans)
 {
@@ -128,7 +165,8 @@ static bool too_many(struct gc *g, uint32_t orphans)
         log_error(g->rt->log, "garbage collection stops: too many instances without NodeClaim",
                   "orphans", log_n(orphans), "instances", log_n(g->n));
     }
-    g->halted = halt;
+    free(g->halted);
+    g->halted = halt ? describe_orphans(g, orphans) : NULL;
     attention_set(g->rt, HALTED, halt);
     return halt;
 }
@@ -340,12 +378,13 @@ static void on_instances(void *arg, const struct err *err, const struct instance
     }
     g->v = NEW_N(struct listed, n);
     for (uint32_t i = 0; i < n; i++) {
-        g->v[i] =
-            (struct listed){.id = xstrdup(list[i].id),
-                            .claim_uid = xstrdup(list[i].claim_uid),
-                            .provider_id = xasprintf("aws:///%s/%s", list[i].zone, list[i].id),
-                            .launched_ns = list[i].launched_ns,
-                            .going = str_eq(list[i].state, "shutting-down")};
+        g->v[i] = (struct listed){
+            .id = xstrdup(list[i].id),
+            .claim_uid = xstrdup(list[i].claim_uid),
+            .provider_id = xasprintf("aws:///%s/%s", list[i].zone, list[i].id),
+            .launched_ns = list[i].launched_ns,
+            .price_pusd_h = cloud_price(g->rt->cloud, list[i].type, list[i].zone, list[i].ct),
+            .going = str_eq(list[i].state, "shutting-down")};
     }
     g->n = n;
     for (uint32_t i = 0; i < n; i++) {
@@ -378,6 +417,7 @@ struct gc *gc_new(struct runtime *rt)
     g->by_id = map_new(INSTANCES_MAX);
     g->by_claim = map_new(INSTANCES_MAX);
     g->lost = map_new(CLAIMS_MAX);
+    rt->gc = g;
     return g;
 }
 
@@ -395,10 +435,17 @@ void gc_free(struct gc *g)
         lost_free(map_value(e));
     }
     map_free(g->lost);
+    free(g->halted);
+    g->rt->gc = NULL;
     free(g);
 }
 
 void gc_start(struct gc *g)
 {
     timer_set(&g->rt->timers, &g->timer, clock_mono(g->rt->clock) + GC_FAST_NS, round_begin, g);
+}
+
+const char *gc_halted(const struct gc *g)
+{
+    return g ? g->halted : NULL;
 }

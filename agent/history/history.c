@@ -27,6 +27,7 @@ struct history {
     json_t *ledger;    /* as it was read or written last; NULL = to be read */
     char *version;     /* of the object; NULL = there is none */
     json_t *sending;   /* in flight */
+    int64_t full_ns;   /* since when there was no room for another note; 0 = there is */
     bool refused;      /* the last write was, and not for a passing reason */
     bool complained;
 };
@@ -47,20 +48,15 @@ static void note_free(struct note *n)
 static struct note *note_of(struct history *h, const struct nodeclaim *nc, const char *key)
 {
     struct note *n = map_get(h->notes, nc->m.uid);
-    if (n) {
+    if (n || map_count(h->notes) >= HISTORY_NOTES_MAX) {
         return n;
     }
-    bool full = false;
     size_t size = strlen(key) + 1;
     n = xcalloc(1, sizeof(*n) + size);
     memcpy(n->key, key, size);
     n->entry = entry_new(h->rt, nc);
     n->since_ns = clock_mono(h->rt->clock);
-    map_put(h->notes, nc->m.uid, n, &full);
-    if (full) {
-        note_free(n);
-        return NULL;
-    }
+    map_put(h->notes, nc->m.uid, n, NULL);
     write_soon(h, 0);
     return n;
 }
@@ -81,6 +77,7 @@ static void settle(struct history *h)
             }
             map_del(h->notes, map_key(e));
             note_free(n);
+            h->full_ns = 0;
         }
     }
 }
@@ -96,17 +93,38 @@ static void wake_all(struct history *h)
     }
 }
 
+static void lost(struct history *h, const char *key)
+{
+    log_error(h->rt->log, "no room for the history of a node", "ConfigMap", HISTORY_CONFIG_MAP,
+              "NodeClaim", key);
+}
+
+/* No note could be made: how long the claim is to wait for room, 0 = it goes without an entry. */
+static int64_t no_room(struct history *h, const char *key)
+{
+    int64_t now_ns = clock_mono(h->rt->clock);
+    h->full_ns = h->full_ns ? h->full_ns : now_ns;
+    if (!h->refused && now_ns - h->full_ns < HISTORY_PATIENCE_NS) {
+        return HISTORY_PAUSE_NS;
+    }
+    lost(h, key);
+    return 0;
+}
+
 bool history_kept(struct history *h, const struct nodeclaim *nc, struct queue *q, const char *key)
 {
     if (!entry_due(nc) || is_written(h, nc->m.uid)) {
         return true;
     }
     struct note *n = note_of(h, nc, key);
-    int64_t left_ns = n ? n->since_ns + HISTORY_PATIENCE_NS - clock_mono(h->rt->clock) : 0;
+    int64_t left_ns =
+        n ? n->since_ns + HISTORY_PATIENCE_NS - clock_mono(h->rt->clock) : no_room(h, key);
     if (left_ns <= 0 || h->refused) {
         return true;
     }
-    n->q = q;
+    if (n) {
+        n->q = q;
+    }
     queue_add_after(q, key, left_ns);
     return false;
 }
@@ -249,8 +267,9 @@ static void on_claim(void *arg, const char *key, const void *before, const void 
     struct history *h = arg;
     const struct nodeclaim *nc = now ? now : before;
     bool ending = !now || (nc->m.deleted_ns && claim_is(nc, "InstanceTerminating"));
-    if (ending && entry_due(nc) && gate_open(h->rt->gate) && !is_written(h, nc->m.uid)) {
-        note_of(h, nc, key);
+    if (ending && entry_due(nc) && gate_open(h->rt->gate) && !is_written(h, nc->m.uid) &&
+        !note_of(h, nc, key) && !now) {
+        lost(h, key);
     }
 }
 

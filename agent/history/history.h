@@ -13,6 +13,10 @@
  * if this process lives until then. One that went without us (its finalizer was taken off by hand)
  * is written down afterwards, likewise.
  *
+ * HISTORY_NOTES_MAX entries are in hand at once; beyond that claims wait for room, which every write
+ * makes. They, too, are not kept longer than HISTORY_PATIENCE_NS without one: what then goes without
+ * an entry is said in the log.
+ *
  * Writes are one patch of the whole text (ledger.h bounds it) under the version that was read, at
  * most one every HISTORY_PAUSE_NS, with all that has come together; on a conflict it is read again,
  * so two agents lose nothing of each other. An observing agent writes none: it removes nothing
@@ -30,7 +34,7 @@
 #define HISTORY_PAUSE_NS (1 * NS_PER_S)
 #define HISTORY_BACKOFF_NS (5 * NS_PER_S)
 #define HISTORY_REFUSED_NS (60 * NS_PER_S)
-#define HISTORY_NOTES_MAX 1000u /* at once; their claims wait for room */
+#define HISTORY_NOTES_MAX 1000u
 #define HISTORY_PATIENCE_NS (60 * NS_PER_S)
 
 struct history;

@@ -114,8 +114,9 @@ static bool too_dear(const struct brake *b, const struct order *o)
     int64_t left = max;
     for (MAP_EACH(store_all(b->rt->store, STORE_CLAIM), e)) {
         const struct nodeclaim *nc = map_value(e);
-        if (store_ours(&nc->class_ref)) {
-            left -= price_of(b, map_key(e), nc);
+        if (store_ours(&nc->class_ref) &&
+            __builtin_sub_overflow(left, price_of(b, map_key(e), nc), &left)) {
+            return true;
         }
     }
     return o->price_pusd_h > left;
@@ -137,10 +138,10 @@ static const struct resources *capacity(void *ctx, const char *name)
     return n && claim_is(nc, "Initialized") ? &n->capacity : &nc->capacity;
 }
 
-static bool exceeds(const struct nodepool *np, const int64_t sum[RES_FIXED], int64_t nodes)
+static bool exceeds(const struct nodepool *np, const struct resources *sum, int64_t nodes)
 {
     for (int r = 0; r < RES_FIXED; r++) {
-        if (np->limits.v[r] >= 0 && sum[r] > np->limits.v[r]) {
+        if (np->limits.v[r] >= 0 && sum->v[r] > np->limits.v[r]) {
             return true;
         }
     }
@@ -150,11 +151,13 @@ static bool exceeds(const struct nodepool *np, const int64_t sum[RES_FIXED], int
 /* With o, unless it is NULL. */
 static bool over_limits(struct brake *b, const struct nodepool *np, const struct order *o)
 {
-    int64_t sum[RES_FIXED] = {0}, nodes = 0;
+    struct resources sum = {.n_ext = 0};
+    int64_t nodes = 0;
     struct arena a;
     if (!np->has_limits) {
         return false;
     }
+    arena_init(&a, 0, SCRATCH_MAX);
     for (MAP_EACH(store_all(b->rt->store, STORE_CLAIM), e)) {
         const struct nodeclaim *nc = map_value(e);
         const struct resources *c = capacity(b, map_key(e));
@@ -162,18 +165,16 @@ static bool over_limits(struct brake *b, const struct nodepool *np, const struct
             continue;
         }
         nodes++;
-        for (int r = 0; r < RES_FIXED; r++) {
-            sum[r] += c->v[r];
-        }
+        sum = resources_add(&a, &sum, c, 1);
     }
-    arena_init(&a, 0, SCRATCH_MAX);
     struct command_overlap twice =
         commands_overlap(b->rt->commands, np->m.name, o, capacity, b, &a);
-    for (int r = 0; r < RES_FIXED; r++) {
-        sum[r] += (o ? o->capacity.v[r] : 0) - twice.capacity.v[r];
+    if (o) {
+        sum = resources_add(&a, &sum, &o->capacity, 1);
     }
+    sum = resources_add(&a, &sum, &twice.capacity, -1);
     arena_done(&a);
-    return exceeds(np, sum, nodes + (o != NULL) - twice.nodes);
+    return exceeds(np, &sum, nodes + (o != NULL) - twice.nodes);
 }
 
 bool brake_over_limits(struct brake *b, const char *pool)

@@ -183,7 +183,7 @@ bool observed_of(const struct observed *o, const struct nodeclass *cls, const ch
                  struct ec2_observed *ret)
 {
     char key[KEY_MAX];
-    const struct row *r = map_get(o->rows, key_of(cls->m.name, type, key));
+    const struct row *r = o ? map_get(o->rows, key_of(cls->m.name, type, key)) : NULL;
     if (!r || !str_eq(r->o.hash, cls->hash)) {
         return false;
     }
@@ -194,6 +194,9 @@ bool observed_of(const struct observed *o, const struct nodeclass *cls, const ch
 uint64_t observed_version(const struct observed *o, const struct nodeclass *cls)
 {
     uint64_t ret = 0;
+    if (!o) {
+        return 0;
+    }
     for (MAP_EACH(o->rows, e)) {
         const struct row *r = map_value(e);
         if (r->version > ret && str_eq(r->o.cls, cls->m.name) && str_eq(r->o.hash, cls->hash)) {

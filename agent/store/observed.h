@@ -24,10 +24,10 @@ struct observed;
 struct observed *observed_new(struct runtime *rt); /* subscribes to claims and classes */
 void observed_free(struct observed *o);
 
-/* What is known of the type for nodes of this class. */
+/* What is known of the type for nodes of this class; nothing where o is NULL. */
 bool observed_of(const struct observed *o, const struct nodeclass *cls, const char *type,
                  struct ec2_observed *ret);
-/* Changes with what is known for the class; 0 = nothing is. */
+/* Changes with what is known for the class; 0 = nothing is (o may be NULL). */
 uint64_t observed_version(const struct observed *o, const struct nodeclass *cls);
 
 /* All rows, by class and type. */

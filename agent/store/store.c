@@ -271,22 +271,7 @@ static void enter(struct kind_store *k, const char *key, void *now)
     k->full = true;
 }
 
-static void put_whole(struct kind_store *k, const char *key, const json_t *object)
-{
-    struct err err = ERR_INIT;
-    void *now = decode(k->s->rt->decoder, k->kind, object, &err);
-    if (!now) {
-        skip(k, key, &err);
-        return;
-    }
-    enter(k, key, now);
-    if (admits(k)) {
-        admission_put(decoder_admission(k->s->rt->decoder), kind_rows[k->kind].kube, object);
-        readmit(k, key);
-    }
-}
-
-/* One that is set aside. */
+/* One that is set aside, or a pod that cannot be read. */
 static void put_bare(struct kind_store *k, const char *key, const json_t *object)
 {
     struct err err = ERR_INIT;
@@ -298,6 +283,24 @@ static void put_bare(struct kind_store *k, const char *key, const json_t *object
     }
     bare_say(k->kind, now);
     enter(k, key, now);
+}
+
+static void put_whole(struct kind_store *k, const char *key, const json_t *object)
+{
+    struct err err = ERR_INIT;
+    void *now = decode(k->s->rt->decoder, k->kind, object, &err);
+    if (!now) {
+        skip(k, key, &err);
+        if (k->kind == STORE_POD) {
+            put_bare(k, key, object);
+        }
+        return;
+    }
+    enter(k, key, now);
+    if (admits(k)) {
+        admission_put(decoder_admission(k->s->rt->decoder), kind_rows[k->kind].kube, object);
+        readmit(k, key);
+    }
 }
 
 static void put(struct kind_store *k, const char *key, const json_t *object)

@@ -19,8 +19,9 @@
  *
  * Indexes: pods by node, usage per node (kept as pods come and go), claims and nodes by providerID,
  * provisionable pods. An object that cannot be decoded is kept by name with its problem (pools,
- * classes, claims) or skipped and counted (pods, nodes); it never holds up others. One over which
- * the process ended twice is kept by its identity alone (agent/work/marker.h).
+ * classes, claims), by its identity alone (pods; store/bare.h) or skipped and counted (nodes); it
+ * never holds up others. One over which the process ended twice is kept by its identity alone, too
+ * (agent/work/marker.h).
  */
 #ifndef KARP_AGENT_STORE_H
 #define KARP_AGENT_STORE_H

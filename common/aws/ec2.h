@@ -26,8 +26,8 @@
 
 #include "common/base/arena.h"
 #include "common/base/err.h"
-#include "form.h"
 #include "common/base/price.h"
+#include "form.h"
 
 #define EC2_VERSION "2016-11-15"
 #define EC2_USER_DATA_MAX 16384 /* before base64 */

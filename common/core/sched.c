@@ -9,6 +9,8 @@
 #include "improve.h"
 #include "sched_int.h"
 
+#define PODS_AHEAD 4u
+
 enum reason_code sched_pod_gate(const struct pod *p)
 {
     if (p->gated) {
@@ -53,6 +55,9 @@ static void next_pod(struct sched *s)
     s->at++;
     s->pod = s->at < s->n_queue ? s->queue[s->at] : 0;
     s->leg = s->pos = 0;
+    if (s->at + PODS_AHEAD < s->n_queue) { /* it will be asked soon, and lies anywhere */
+        __builtin_prefetch(s->pods[s->queue[s->at + PODS_AHEAD]]);
+    }
 }
 
 static void placed(struct sched *s)

@@ -231,6 +231,15 @@ static int see_observed(struct sim_run *r, const json_t *what, struct seen *ret,
     return 0;
 }
 
+static int see_attention(struct sim_run *r, const json_t *what, struct seen *ret,
+                         struct err *reterr)
+{
+    (void)reterr;
+    see_number(ret,
+               (double)historylook_attention(r->world->api, json_object_get(what, "attention")));
+    return 0;
+}
+
 static int see_observed_sum(struct sim_run *r, const json_t *what, struct seen *ret,
                             struct err *reterr)
 {
@@ -296,6 +305,7 @@ static const struct thing things[] = {
     {"metric", see_metric, "", "name", false},
     {"history", see_history, "", "", false},
     {"observed", see_observed, "", "", false},
+    {"attention", see_attention, "", "", false},
     {"observedSum", see_observed_sum, "", NULL, false},
     {"agentAlive", see_alive, "", NULL, false},
     {"invariants", see_invariants, "", NULL, false},

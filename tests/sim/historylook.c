@@ -5,6 +5,7 @@
 
 #define HISTORY "karp-history", "history.json"
 #define OBSERVED "karp-observed", "observed.json"
+#define FACTS "karp-offerings", "facts.json"
 
 static const char *text_of(const struct sim_api *api, const char *name, const char *key)
 {
@@ -52,11 +53,11 @@ static json_t *doc_of(const struct sim_api *api, const char *name, const char *k
     return text ? jsonx_parse(text, strlen(text), name, NULL) : NULL;
 }
 
-static size_t count(const json_t *doc, const json_t *want)
+static size_t count(const json_t *doc, const char *list, const json_t *want)
 {
     size_t i, n = 0;
     json_t *entry;
-    json_array_foreach (jsonx_arr(doc, "entries"), i, entry) {
+    json_array_foreach (jsonx_arr(doc, list), i, entry) {
         n += matches(entry, want);
     }
     return n;
@@ -65,13 +66,19 @@ static size_t count(const json_t *doc, const json_t *want)
 size_t historylook_count(const struct sim_api *api, const json_t *want)
 {
     AUTO_JSON json_t *doc = doc_of(api, HISTORY);
-    return count(doc, want);
+    return count(doc, "entries", want);
 }
 
 size_t historylook_observed(const struct sim_api *api, const json_t *want)
 {
     AUTO_JSON json_t *doc = doc_of(api, OBSERVED);
-    return count(doc, want);
+    return count(doc, "entries", want);
+}
+
+size_t historylook_attention(const struct sim_api *api, const json_t *want)
+{
+    AUTO_JSON json_t *doc = doc_of(api, FACTS);
+    return count(doc, "attention", want);
 }
 
 double historylook_sum(const struct sim_api *api, const char *path)

@@ -1,6 +1,6 @@
 /*
- * historylook.h - what ConfigMaps karp-history and karp-observed say, for expectations and
- * invariants.
+ * historylook.h - what ConfigMaps karp-history, karp-observed and karp-offerings say, for
+ * expectations and invariants.
  */
 #ifndef KARP_SIM_HISTORYLOOK_H
 #define KARP_SIM_HISTORYLOOK_H
@@ -14,6 +14,8 @@ size_t historylook_count(const struct sim_api *api, const json_t *want);
 size_t historylook_observed(const struct sim_api *api, const json_t *want);
 /* What its days add up to, "would.launched": nodes, pods, dollars; -1 if it is not there. */
 double historylook_sum(const struct sim_api *api, const char *path);
+/* Likewise what the agent wants looked at, in karp-offerings. */
+size_t historylook_attention(const struct sim_api *api, const json_t *want);
 /* Entries of that NodeClaim. */
 size_t historylook_of(const struct sim_api *api, const char *claim_uid);
 

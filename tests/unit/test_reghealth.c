@@ -275,17 +275,18 @@ START_TEST(consoles)
         fails(&r, "l");
     }
     reghealth_console(r.h, "c2", "not this");
-    reghealth_console(r.h, "c3", "no route");
+    reghealth_console(r.h, "c3", "kernel panic");
     reghealth_console(r.h, "c3", "nor this");
     conditions(&r, &e);
     const char *text = find(&e, "RegistrationFailing")->message;
-    ck_assert_msg(strstr(text, "(karp.dev/registration-timeout); its console ended with: no route"),
-                  "%s", text);
+    ck_assert_msg(
+        strstr(text, "(karp.dev/registration-timeout); its console ended with: kernel panic"), "%s",
+        text);
     ck_assert(!strstr(text, "this"));
-    ck_assert(strstr(find(&e, "NodeRegistrationHealthy")->message, "no route"));
+    ck_assert(strstr(find(&e, "NodeRegistrationHealthy")->message, "kernel panic"));
     fails(&r, "l");
     conditions(&r, &e);
-    ck_assert(!strstr(find(&e, "RegistrationFailing")->message, "no route"));
+    ck_assert(!strstr(find(&e, "RegistrationFailing")->message, "kernel panic"));
     end(&r);
 }
 END_TEST

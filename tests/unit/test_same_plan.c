@@ -1,6 +1,8 @@
-/* What `kubectl karp consolidate --dry-run` prints is what the agent then does: random clusters in
- * the simulated world whose load goes, the plugin's plan from the objects that the API server has,
- * and the plan digests that the agent writes on what it begins with. */
+/* What `kubectl karp consolidate --dry-run` prints is what the agent then does: 500 random
+ * clusters, four in each simulated world, whose load comes and goes; the plugin's plan from the
+ * objects that the API server has; the plan digests that the agent writes on what it begins with;
+ * and what its history says afterwards: the same nodes left by the same plan for the same kinds of
+ * new ones. */
 #include "cmdrun.h"
 #include "common/base/alloc.h"
 #include "common/base/entropy.h"
@@ -8,8 +10,11 @@
 #include "common/base/str.h"
 #include "tests/sim/run.h"
 
-#define CLUSTERS 24
+#define WORLDS 125
+#define ROUNDS 4
 #define APPS 5
+#define DECIDED_NS (NS_PER_S * 6 / 10)
+#define QUIET_NS (15 * NS_PER_S)
 #define DIGESTS_MAX 200
 #define AGENT "karp-agent-0"
 
@@ -98,7 +103,8 @@ static void write_objects(const struct sim_run *r, const char *path)
     AUTO_JSON json_t *list =
         json_pack("{s:s, s:s, s:[]}", "apiVersion", "v1", "kind", "List", "items");
     for (int k = 0; k < SIM_KINDS; k++) {
-        for (size_t i = 0; i < sim_api_count(r->world->api, (enum sim_kind_id)k); i++) {
+        for (size_t i = 0; k != SIM_EVENT && i < sim_api_count(r->world->api, (enum sim_kind_id)k);
+             i++) {
             const json_t *o = sim_api_at(r->world->api, (enum sim_kind_id)k, i);
             json_array_append_new(json_object_get(list, "items"), json_deep_copy(o));
         }
@@ -106,7 +112,8 @@ static void write_objects(const struct sim_run *r, const char *path)
     ck_assert_int_eq(json_dump_file(list, path, 0), 0);
 }
 
-static void plugin_plan(struct sim_run *r, struct digests *ret)
+/* What the plugin shows now; empty nodes go by themselves, without a plan. */
+static json_t *plugin_plan(struct sim_run *r, struct digests *ret)
 {
     char path[] = "/tmp/karp-same-XXXXXX";
     int fd = mkstemp(path);
@@ -121,14 +128,16 @@ static void plugin_plan(struct sim_run *r, struct digests *ret)
     json_error_t je;
     AUTO_JSON json_t *plan = json_loads(run.out, 0, &je);
     ck_assert_msg(plan != NULL, "%s", je.text);
+    json_t *actions = json_array(), *action;
     size_t i;
-    json_t *action;
     json_array_foreach (jsonx_arr(plan, "actions"), i, action) {
         if (!str_eq(jsonx_str(action, "reason"), "Empty")) {
             digests_add(ret, jsonx_str(action, "planDigest"));
+            json_array_append(actions, action);
         }
     }
     cmdrun_done(&run);
+    return actions;
 }
 
 static void agent_plan(const struct sim_run *r, struct digests *ret)
@@ -149,14 +158,169 @@ static void agent_plan(const struct sim_run *r, struct digests *ret)
     }
 }
 
+/* ---- what the history says afterwards ----------------------------------------------------------
+ */
+
+static json_t *history_of(const struct sim_run *r)
+{
+    const json_t *cm = sim_api_get(r->world->api, SIM_CONFIGMAP, "karp", "karp-history");
+    const char *text = json_string_value(json_object_get(jsonx_obj(cm, "data"), "history.json"));
+    json_error_t je;
+    ck_assert_ptr_nonnull(text);
+    json_t *o = json_loads(text, 0, &je);
+    ck_assert_msg(o != NULL, "%s", je.text);
+    return o;
+}
+
+static const json_t *entry_of(const json_t *history, const char *claim)
+{
+    size_t i;
+    json_t *e;
+    json_array_foreach (jsonx_arr(history, "entries"), i, e) {
+        if (str_eq(jsonx_str(e, "nodeClaim"), claim)) {
+            return e;
+        }
+    }
+    return NULL;
+}
+
+static bool is_among(const json_t *list, const char *text)
+{
+    size_t i;
+    json_t *v;
+    json_array_foreach (list, i, v) {
+        if (str_eq(json_string_value(v), text)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Every claim that came is of a type and pool of one of the new nodes that were shown. */
+static void same_replacements(const struct sim_run *r, const json_t *action, const json_t *entry,
+                              const char *where)
+{
+    const json_t *shown = jsonx_arr(action, "nodesIn"), *came = jsonx_arr(entry, "replacedBy");
+    ck_assert_msg(json_array_size(shown) == json_array_size(came), "%s: %zu new nodes shown, %zu",
+                  where, json_array_size(shown), json_array_size(came));
+    size_t i, k;
+    json_t *name, *in;
+    json_array_foreach (came, i, name) {
+        const json_t *nc = sim_api_get(r->world->api, SIM_NODECLAIM, NULL, json_string_value(name));
+        const json_t *labels = jsonx_obj(nc, "metadata.labels");
+        const char *type =
+            json_string_value(json_object_get(labels, "node.kubernetes.io/instance-type"));
+        const char *pool = json_string_value(json_object_get(labels, "karpenter.sh/nodepool"));
+        bool found = !nc; /* it has left since */
+        json_array_foreach (shown, k, in) {
+            found |= str_eq(jsonx_str(in, "nodePool"), pool) &&
+                     is_among(jsonx_arr(in, "instanceTypes"), type);
+        }
+        ck_assert_msg(found, "%s: %s of pool %s was not shown", where, type ? type : "?",
+                      pool ? pool : "?");
+    }
+}
+
+static void same_history(const struct sim_run *r, const json_t *actions, const char *where)
+{
+    AUTO_JSON json_t *history = json_array_size(actions) ? history_of(r) : NULL;
+    size_t i, k;
+    json_t *action, *out;
+    json_array_foreach (actions, i, action) {
+        json_array_foreach (jsonx_arr(action, "nodesOut"), k, out) {
+            const char *claim = jsonx_str(out, "nodeClaim");
+            const json_t *e = entry_of(history, claim);
+            ck_assert_msg(e != NULL, "%s: %s has not left", where, claim);
+            ck_assert_msg(str_eq(jsonx_str(e, "planDigest"), jsonx_str(action, "planDigest")),
+                          "%s: %s left by another plan", where, claim);
+            ck_assert_str_eq(jsonx_str(e, "node"), jsonx_str(out, "node"));
+            ck_assert_str_eq(jsonx_str(e, "reason"), jsonx_str(action, "reason"));
+            same_replacements(r, action, e, where);
+        }
+    }
+}
+
+/* ---- one cluster after the other ---------------------------------------------------------------
+ */
+
+struct load {
+    int cpu_milli[APPS], replicas[APPS];
+};
+
+static void load_comes(struct sim_run *r, struct entropy *dice, struct load *l)
+{
+    for (int i = 0; i < APPS; i++) {
+        l->replicas[i] = 3 + (int)entropy_below(dice, 12);
+        put_app(r, i, l->cpu_milli[i], l->cpu_milli[i] * 2, l->replicas[i]);
+        pass(r, 4 * NS_PER_S);
+    }
+    pass(r, 45 * NS_PER_S);
+}
+
+static void load_goes(struct sim_run *r, struct entropy *dice, const struct load *l)
+{
+    for (int i = 0; i < APPS; i++) {
+        put_app(r, i, l->cpu_milli[i], l->cpu_milli[i] * 2,
+                (int)entropy_below(dice, (uint64_t)l->replicas[i]));
+    }
+    pass(r, 50 * NS_PER_S);
+}
+
+/* What was shown is what is done. */
+static void same_digests(struct sim_run *r, const struct digests *shown, const char *where)
+{
+    struct digests done = {.n = 0};
+    for (int i = 0; i < 40; i++) {
+        pass(r, NS_PER_S / 4);
+        agent_plan(r, &done);
+    }
+    ck_assert_msg(done.n == shown->n, "%s: %zu shown, %zu done", where, shown->n, done.n);
+    for (size_t i = 0; i < shown->n; i++) {
+        ck_assert_msg(digests_have(&done, shown->v[i]), "%s: %s is not done", where, shown->v[i]);
+    }
+}
+
+static bool same(const struct digests *a, const struct digests *b)
+{
+    bool ret = a->n == b->n;
+    for (size_t i = 0; ret && i < a->n; i++) {
+        ret = digests_have(b, a->v[i]);
+    }
+    return ret;
+}
+
+/* Everything waits for a decision while the load changes, then for none any more. False: the plan
+ * became another one in the quiet time, so what was shown need not be done. */
+static bool one_cluster(struct sim_run *r, struct entropy *dice, struct load *l, const char *where)
+{
+    struct digests first = {.n = 0}, shown = {.n = 0}, early = {.n = 0};
+    put_pools(r, "Required");
+    load_comes(r, dice, l);
+    load_goes(r, dice, l);
+    agent_plan(r, &early);
+    ck_assert_msg(early.n == 0, "%s: something began undecided", where);
+    put_pools(r, "Off");
+    pass(r, DECIDED_NS);
+    json_decref(plugin_plan(r, &first));
+    pass(r, QUIET_NS - DECIDED_NS);
+    AUTO_JSON json_t *actions = plugin_plan(r, &shown);
+    if (!same(&first, &shown)) {
+        return false;
+    }
+    same_digests(r, &shown, where);
+    pass(r, 55 * NS_PER_S);
+    same_history(r, actions, where);
+    return true;
+}
+
 START_TEST(what_is_shown_is_done)
 {
     struct err e = ERR_INIT;
     struct run_options o = {.seed = (uint64_t)_i + 1};
     uint64_t state = (uint64_t)_i + 1;
     struct entropy dice = entropy_seeded(&state);
-    struct digests shown = {.n = 0}, done = {.n = 0};
-    int size[APPS], replicas[APPS];
+    struct load load;
+    int n_same = 0;
     scenario = (struct scenario){.path = (char *)(uintptr_t) "t",
                                  .name = "t",
                                  .region = "us-west-2",
@@ -165,37 +329,20 @@ START_TEST(what_is_shown_is_done)
     struct sim_run *r = sim_run_new(&scenario, &o, &e);
     ck_assert_msg(r != NULL, "%s", e.msg);
     ck_assert_int_eq(sim_run_play(r, &e), 0);
-    put_pools(r, "Required");
     for (int i = 0; i < APPS; i++) {
-        size[i] = 200 + 100 * (int)entropy_below(&dice, 16);
-        replicas[i] = 3 + (int)entropy_below(&dice, 12);
-        put_app(r, i, size[i], size[i] * 2, replicas[i]);
-        pass(r, 40 * NS_PER_S);
+        load.cpu_milli[i] = 200 + 100 * (int)entropy_below(&dice, 16);
     }
-    pass(r, 90 * NS_PER_S);
-    for (int i = 0; i < APPS; i++) {
-        put_app(r, i, size[i], size[i] * 2, (int)entropy_below(&dice, (uint64_t)replicas[i]));
-    }
-    pass(r, 150 * NS_PER_S);
-    agent_plan(r, &done);
-    ck_assert_uint_eq(done.n, 0); /* everything waits for a decision */
-    put_pools(r, "Off");
-    pass(r, 15 * NS_PER_S);
-    plugin_plan(r, &shown);
-    for (int i = 0; i < 40; i++) {
-        pass(r, NS_PER_S / 4);
-        agent_plan(r, &done);
-    }
-    ck_assert_msg(done.n == shown.n, "cluster %d: %zu shown, %zu done", _i, shown.n, done.n);
-    for (size_t i = 0; i < shown.n; i++) {
-        ck_assert_msg(digests_have(&done, shown.v[i]), "cluster %d: %s is not done", _i,
-                      shown.v[i]);
+    for (int i = 0; n_same < ROUNDS; i++) {
+        char where[40];
+        snprintf(where, sizeof(where), "world %d, cluster %d", _i, i);
+        n_same += one_cluster(r, &dice, &load, where);
+        ck_assert_msg(i < 2 * ROUNDS, "%s: the plan changes every time", where);
     }
     sim_run_free(r);
     json_decref(scenario.docs);
 }
 END_TEST
 
-static const int clusters[CLUSTERS];
+static const int worlds[WORLDS];
 
-UNIT_MAIN("same_plan", UNIT_CASES(what_is_shown_is_done, clusters))
+UNIT_MAIN("same_plan", UNIT_CASES(what_is_shown_is_done, worlds))

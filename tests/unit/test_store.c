@@ -1,6 +1,7 @@
 /* test_store.c - the store against a scripted API server: versions, lists, own writes, indexes. */
 #include "unit.h"
 
+#include "agent/leave/drain.h"
 #include "agent/store/store.h"
 #include "common/base/jsonx.h"
 #include "fakeagent.h"
@@ -294,6 +295,40 @@ START_TEST(bad_objects)
     if (bad_rows[_i].kept) {
         ck_assert_ptr_nonnull(store_pool(r.s, "x")->problem);
     }
+    rig_free(&r);
+}
+END_TEST
+
+/* A pod that cannot be read is known all the same: its node does not look empty, a drain waits for
+ * it, and what can be read of it later replaces it. */
+START_TEST(unread_pod)
+{
+    static const char *const odd =
+        "{'kind':'Pod','metadata':{'name':'p','namespace':'ns','uid':'u','resourceVersion':'9'},"
+        "'spec':{'nodeName':'n','containers':[{'resources':{'requests':{'cpu':'%s'}}}]},"
+        "'status':{'phase':'Running'}}";
+    struct rig r = rig_new();
+    struct drain *d = drain_new(&r.f->rt);
+    sync(&r, NULL, NULL, NULL);
+    event(&r, STORE_NODE, KUBE_ADDED,
+          fake_json("{\"kind\":\"Node\",\"metadata\":{\"name\":\"n\",\"uid\":\"n\","
+                    "\"resourceVersion\":\"8\"}}"));
+    for (int i = 0; i < 2; i++) {
+        char text[512];
+        snprintf(text, sizeof(text), odd, i ? "1" : "four");
+        for (char *c = text; *c; c++) {
+            *c = *c == '\'' ? '"' : *c;
+        }
+        json_t *o = fake_json(text);
+        jsonx_set_new(o, "metadata.resourceVersion", json_string(i ? "10" : "9"));
+        event(&r, STORE_POD, KUBE_ADDED, o);
+        const struct pod *p = store_pod(r.s, "ns", "p");
+        ck_assert_ptr_nonnull(p);
+        ck_assert_uint_eq(map_count(store_pods_on(r.s, "n")), 1);
+        ck_assert_int_eq(pod_do_not_disrupt(p, FAKE_WALL_NS), i == 0);
+        ck_assert_uint_eq(drain_round(d, store_node(r.s, "n"), 0), 1);
+    }
+    drain_free(d);
     rig_free(&r);
 }
 END_TEST
@@ -721,6 +756,6 @@ UNIT_MAIN("store", UNIT_CASES(withheld, withheld_rows), UNIT_CASES(holds_known, 
           UNIT_TEST(services), UNIT_TEST(limit_range_completes_daemonsets),
           UNIT_TEST(runtime_class_completes_daemonsets), UNIT_CASES(versions, version_rows),
           UNIT_TEST(own_end), UNIT_TEST(own_end_echo), UNIT_TEST(went_back),
-          UNIT_CASES(relist, relist_rows), UNIT_CASES(bad_objects, bad_rows), UNIT_TEST(trouble),
-          UNIT_TEST(budgets_unknown), UNIT_TEST(usage), UNIT_TEST(by_provider_id),
-          UNIT_TEST(frozen), UNIT_TEST(nominations))
+          UNIT_CASES(relist, relist_rows), UNIT_CASES(bad_objects, bad_rows), UNIT_TEST(unread_pod),
+          UNIT_TEST(trouble), UNIT_TEST(budgets_unknown), UNIT_TEST(usage),
+          UNIT_TEST(by_provider_id), UNIT_TEST(frozen), UNIT_TEST(nominations))

@@ -23,7 +23,7 @@ ec2 step "{\"messages\": [
 begin=$(now_ms)
 ec2 step "{\"spotInterruption\": [\"$id\"]}"
 expect 10 "the claim on its way out" '2*' field nodeclaims '' '.items[0].metadata.deletionTimestamp'
-acted=$((($(now_ms) - begin)))
+acted=$(($(now_ms) - begin))
 all() { [ "$(deleted)" -gt $((before + 20000)) ] && echo all; }
 expect 30 "deletion of the messages" all all
 took=$(($(now_ms) - filled))
