@@ -267,7 +267,7 @@ def rules():
 
 def row(who, before, series, moves):
     low = least()
-    goal, end = before - 0.9 * (before - low), series[-1][1]
+    goal, end = before - 0.9 * (before - low), series[-1][1] if series else before
     reached = [at for at, usd in series if at > START and usd <= goal]
     took = f"{(reached[0] - START) / 3600:.2f} h" if reached else f"not in {HOURS} h"
     print(
