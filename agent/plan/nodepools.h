@@ -13,8 +13,8 @@
  *    pool's claims are stamped anew first (with the pool's hash, unless they are Drifted already),
  *    then the pool: a takeover drifts nothing.
  *
- * An Event InvalidAnnotation where karp.dev/placement or karp.dev/max-share cannot be read: then the
- * flag's word counts, but Cheapest as Compatible.
+ * An Event InvalidAnnotation where karp.dev/placement or karp.dev/max-share cannot be read: then
+ * the flag's word counts, but Cheapest as Compatible.
  *
  * Static pools and pools of other providers' classes are left alone. Patches only on change; what
  * was counted last is a cache, so a restart writes each pool's counters once.

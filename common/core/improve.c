@@ -315,6 +315,7 @@ static void load(struct improve *m, struct sched_open *c)
         m->alone[m->n_alone++] = c;
         return;
     }
+    b->was = b->rank;
     struct improve_bay *bay = &m->bays[b->bay];
     ARENA_GROW(s->a, bay->bins, bay->n_bins, bay->cap_bins);
     bay->bins[bay->n_bins++] = m->n_bins++;
@@ -499,7 +500,7 @@ static bool replay(struct improve *m)
     m->safe_pusd_h = improve_total(m);
     m->stage = STAGE_WRITE;
     m->at = 0;
-    if (m->safe_pusd_h >= m->baseline_pusd_h) {
+    if (m->safe_pusd_h >= m->baseline_pusd_h || (m->safe != NULL && improve_safe_failed(m->safe))) {
         m->safe_pusd_h = m->baseline_pusd_h;
         take_back(m);
         return true;

@@ -14,8 +14,8 @@
  * host. A pool's limits are kept because no claim comes to reserve more than before.
  *
  * That is the tight plan. It is worth what kube-scheduler makes of it, so it is played through, and
- * nodes are made larger until every pod finds one (improve_safe.c). If that is no longer cheaper
- * than the claims were, they stay as they were.
+ * nodes are made larger until every pod finds one, or no more would be saved (improve_safe.c). If
+ * then more pods would go on waiting than with the claims as they were, they stay as they were.
  *
  * The work is bounded by a budget per pod, and cut into steps; slicing does not change the result.
  */

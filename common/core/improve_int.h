@@ -6,7 +6,7 @@
  *   improve_host.c   rules between pods of one host
  *   improve_search.c which pods go where
  *   improve_split.c  one node more
- *   improve_safe.c   what kube-scheduler will make of it
+ *   improve_safe.c   what kube-scheduler will make of it (improve_play.h)
  *   improve_sieve.c  places that may still take a pod then
  *
  * A kind is a class taken one way; pods of a kind are alike but for their turn. A bin is a claim as
@@ -51,6 +51,7 @@ struct improve_bin {
     struct sched_open *c;
     uint32_t bay;
     uint32_t rank; /* of its type on the bay's menu; IMPROVE_NONE: empty */
+    uint32_t was;  /* the rank before anything moved */
     int64_t used[RES_FIXED];
     int64_t size[RES_FIXED]; /* what its type must hold: no less than used */
     int64_t most[RES_FIXED]; /* capacity that its type may have, where the pool has limits */
@@ -184,6 +185,8 @@ int64_t improve_total(const struct improve *m); /* price of all bins */
 struct improve_safe *improve_safe_begin(struct improve *m);
 /* True at the end. */
 bool improve_safe_step(struct improve *m, struct improve_safe *r);
+/* The plan is no good: more pods go on waiting than with the claims as they were. */
+bool improve_safe_failed(const struct improve_safe *r);
 
 /* ---- improve_sieve.c ------------------------------------------------------------------------- */
 

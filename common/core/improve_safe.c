@@ -12,16 +12,15 @@
  * Nodes are there all at once in one round; in the next they come one after the other (or in waves)
  * in an order of chance, as pods of the same age do, and what waits fills them as they come.
  */
-#include "common/base/sort.h"
-#include "improve_int.h"
+#include "improve_play.h"
 #include "want.h"
 
 /* Rounds: so that about so many pods are replayed, within bounds. */
-#define REPLAYED 2000u
+#define REPLAYED 4000u
 #define ROUNDS_MIN 2u
-#define ROUNDS_MAX 24u
+#define ROUNDS_MAX 96u
 /* Rounds without growth that are enough where there are more than ROUNDS_MIN. */
-#define QUIET_ROUNDS 12u
+#define QUIET_ROUNDS 24u
 /* From the second round on scores are off by up to so much, which stands for all that is not played
  * here, and for the choice among equals. */
 #define NOISE 8u
@@ -34,218 +33,6 @@
 #define BAYS_FEW 8u
 #define WAVES_MAX 8u
 #define PODS_PER_STEP 64u
-#define RUN 4096u
-#define FIXED_MAX 1000000u /* kinds times fixed places; with more they are left out */
-
-/* Pods come to places: bins first, then the fixed ones. */
-struct arrival {
-    uint32_t pod, kind, place, bay, troop;
-    bool next; /* comes after the one before; else nobody knows which comes first */
-};
-
-/* A place that stays as it is: a node or a claim. */
-struct fixed {
-    const struct sched_node *node;
-    const struct sched_open *c;
-    int64_t room[RES_FIXED];
-    uint32_t *counts; /* per rule about hosts, before the first pod comes; NULL: none */
-};
-
-/* No more than so many pods of a rule about hosts may be there. */
-struct host_limit {
-    uint32_t group;
-    int64_t n;
-};
-
-/* What a kind asks of hosts, and which of their counts it adds to. */
-struct host_rules {
-    struct host_limit *limits;
-    uint32_t *counted;
-    uint32_t n_limits, n_counted;
-    bool at_home; /* goes where it was planned */
-};
-
-struct turn;
-
-struct improve_safe {
-    struct turn *turns, *spare; /* being put in order */
-    uint32_t run;               /* so many are */
-    struct arrival *pods;
-    uint32_t n_pods;
-    struct host_rules *rules; /* per kind */
-    struct fixed *fixed;
-    uint32_t n_fixed, n_places;
-    const int64_t **room; /* per place */
-    int64_t *left;        /* room per place and dimension */
-    uint32_t *bay;        /* per place; IMPROVE_NONE: fixed */
-    uint32_t **counts;    /* per place and rule about hosts; NULL: no pod yet that any concerns */
-    int64_t (*scale)[2];  /* per place: of cpu and memory */
-    struct improve_sieve sieve;
-    uint32_t start;            /* the place where the next look begins */
-    uint32_t *waiting;         /* pods, by number */
-    uint32_t n_waiting, still; /* of those of this wave so many go on waiting */
-    uint32_t wave, n_waves;
-    uint8_t *accepts;       /* kind × bay: 0 not known, 1 no, 2 yes */
-    uint8_t *fixed_accepts; /* kind × fixed place, likewise */
-    uint32_t at, round, rounds, quiet, sample;
-    bool grown, prepared, begun;
-    int64_t total_pusd_h; /* of the bins */
-    int cpu, memory;      /* dimensions, -1: nobody asks */
-};
-
-/* ---- who comes when -------------------------------------------------------------------------- */
-
-struct turn {
-    int64_t priority, created;
-    struct arrival a;
-};
-
-static int cmp_turn(const void *x, const void *y)
-{
-    const struct turn *a = x, *b = y;
-    if (a->priority != b->priority) {
-        return a->priority > b->priority ? -1 : 1;
-    }
-    if (a->created != b->created) {
-        return a->created < b->created ? -1 : 1;
-    }
-    return a->a.pod < b->a.pod ? -1 : a->a.pod > b->a.pod;
-}
-
-struct turns {
-    struct turn *v;
-    uint32_t n;
-};
-
-static void add_turn(const struct improve *m, struct turns *t, uint32_t pod, uint32_t kind,
-                     uint32_t place)
-{
-    const struct pod *p = m->s->snap->pods[pod];
-    t->v[t->n++] = (struct turn){p->cls->priority,
-                                 p->m.created_ns,
-                                 {.pod = pod,
-                                  .kind = kind,
-                                  .place = place,
-                                  .bay = place < m->n_bins ? m->bins[place].bay : IMPROVE_NONE}};
-}
-
-static void add_bins(const struct improve *m, struct turns *t)
-{
-    for (uint32_t i = 0; i < m->n_bins; i++) {
-        const struct improve_bin *b = &m->bins[i];
-        for (uint32_t l = 0; l < b->n_lots; l++) {
-            for (uint32_t p = 0; p < b->lots[l].n; p++) {
-                add_turn(m, t, b->lots[l].pods[p], b->lots[l].kind, i);
-            }
-        }
-    }
-}
-
-static void add_taken(struct improve *m, struct turns *t, const struct sched_taken *taken,
-                      uint32_t place)
-{
-    uint32_t kind = improve_kind(m, m->s->class_of[taken->pod], taken->way);
-    add_turn(m, t, taken->pod, kind, place);
-}
-
-/* Claims that are left alone: as large as the smallest of their types. */
-static void add_claims(struct improve *m, struct improve_safe *r, struct turns *t)
-{
-    for (uint32_t i = 0; i < m->n_alone; i++) {
-        const struct sched_open *c = m->alone[i];
-        struct fixed *f = &r->fixed[r->n_fixed];
-        *f = (struct fixed){.c = c};
-        if (!improve_least_room(m, c, f->room)) {
-            continue;
-        }
-        for (uint32_t p = 0; p < c->n_pods; p++) {
-            add_taken(m, t, &c->taken[p], m->n_bins + r->n_fixed);
-        }
-        r->n_fixed++;
-    }
-}
-
-static void add_nodes(struct improve *m, struct improve_safe *r, struct turns *t)
-{
-    struct sched *s = m->s;
-    uint32_t *place = ARENA_NEW_N(s->a, uint32_t, s->n_nodes); /* plus 1 */
-    for (uint32_t i = 0; i < s->result.n_existing; i++) {
-        uint32_t node = s->host_of[s->existing[i].node - s->snap->nodes];
-        const struct sched_taken *taken = &s->existing_taken[i];
-        if (place[node] == 0) {
-            r->fixed[r->n_fixed] = (struct fixed){.node = &s->nodes[node]};
-            place[node] = m->n_bins + ++r->n_fixed;
-        }
-        add_taken(m, t, taken, place[node] - 1);
-    }
-    for (uint32_t i = 0; i < r->n_fixed; i++) {
-        const struct sched_node *n = r->fixed[i].node;
-        for (uint32_t d = 0; n != NULL && d < m->n_dims; d++) {
-            r->fixed[i].room[d] = n->in->free.v[m->dims[d]];
-        }
-    }
-}
-
-static void line_up(struct improve *m, struct improve_safe *r)
-{
-    struct sched *s = m->s;
-    struct turns t = {.v = ARENA_NEW_N(s->a, struct turn, s->snap->n_pods)};
-    r->fixed = ARENA_NEW_N(s->a, struct fixed, m->n_alone + s->result.n_existing);
-    add_bins(m, &t);
-    if ((uint64_t)(m->n_alone + s->result.n_existing) * m->n_kinds <= FIXED_MAX) {
-        add_claims(m, r, &t);
-        add_nodes(m, r, &t);
-    }
-    r->n_pods = t.n;
-    r->n_places = m->n_bins + r->n_fixed;
-    r->turns = t.v;
-    r->spare = ARENA_NEW_N(s->a, struct turn, t.n);
-}
-
-/* Two runs in order become one. */
-static void merge(const struct turn *v, uint32_t n, uint32_t middle, struct turn *to)
-{
-    for (uint32_t i = 0, a = 0, b = middle; i < n; i++) {
-        bool first = b == n || (a < middle && cmp_turn(&v[a], &v[b]) < 0);
-        to[i] = v[first ? a++ : b++];
-    }
-}
-
-/* Puts the turns in order, a part at a time: runs, then all runs two by two. True at the end. */
-static bool sort_step(struct improve_safe *r)
-{
-    uint32_t n = r->n_pods, left = n - r->at;
-    if (r->run == 0 && left > 0) {
-        uint32_t some = left < RUN ? left : RUN;
-        sort_items(r->turns + r->at, some, sizeof(*r->turns), cmp_turn);
-        r->at += some;
-        return false;
-    }
-    r->run = r->run == 0 ? RUN : r->run * 2;
-    r->at = 0;
-    if (r->run >= n) {
-        return true;
-    }
-    for (uint32_t i = 0; i < n; i += 2 * r->run) {
-        uint32_t both = n - i < 2 * r->run ? n - i : 2 * r->run;
-        merge(r->turns + i, both, r->run < both ? r->run : both, r->spare + i);
-    }
-    struct turn *sorted = r->spare;
-    r->spare = r->turns;
-    r->turns = sorted;
-    r->at = n;
-    return false;
-}
-
-static void sorted(struct improve *m, struct improve_safe *r)
-{
-    r->pods = ARENA_NEW_N(m->s->a, struct arrival, r->n_pods);
-    for (uint32_t i = 0; i < r->n_pods; i++) {
-        r->pods[i] = r->turns[i].a;
-        r->pods[i].next = i == 0 || r->turns[i].priority != r->turns[i - 1].priority ||
-                          r->turns[i].created != r->turns[i - 1].created;
-    }
-}
 
 static void find_rules(const struct improve *m, const struct improve_kind *k,
                        struct host_rules *ret)
@@ -331,14 +118,13 @@ struct improve_safe *improve_safe_begin(struct improve *m)
 {
     struct arena *a = m->s->a;
     struct improve_safe *r = ARENA_NEW(a, struct improve_safe);
-    line_up(m, r);
+    improve_turn_begin(m, r);
     return r;
 }
 
 static void prepare(struct improve *m, struct improve_safe *r)
 {
     struct arena *a = m->s->a;
-    sorted(m, r);
     uint32_t n = r->n_places;
     r->left = ARENA_NEW_N(a, int64_t, (size_t)n * m->lanes);
     r->waiting = ARENA_NEW_N(a, uint32_t, r->n_pods);
@@ -410,36 +196,18 @@ static void begin_place(const struct improve *m, struct improve_safe *r, uint32_
     }
 }
 
-static uint32_t chance(const struct improve_safe *r, uint32_t x)
-{
-    uint32_t h = (x * 2654435761u) ^ (r->round * 40503u);
-    h = (h ^ h >> 15) * 2246822519u;
-    return h ^ h >> 13;
-}
-
 /* Nodes that exist are there before any other. */
 static void begin_wave(struct improve_safe *r)
 {
     for (uint32_t i = 0; i < r->n_places; i++) {
         bool node = r->bay[i] == IMPROVE_NONE && r->fixed[i - (r->n_places - r->n_fixed)].node;
-        uint32_t wave = node ? 0 : (uint32_t)((uint64_t)chance(r, i) * r->n_waves >> 32);
+        uint32_t wave = node ? 0 : (uint32_t)((uint64_t)improve_chance(r, i) * r->n_waves >> 32);
         if (wave == r->wave && r->room[i] != NULL) {
             improve_sieve_open(&r->sieve, i);
         }
     }
     improve_sieve_opened(&r->sieve);
     r->at = r->still = 0;
-}
-
-/* Pods of the same age come in any order. */
-static void line_up_waiting(struct improve_safe *r)
-{
-    for (uint32_t i = 0, from = 0; i < r->n_pods; i++) {
-        from = r->pods[i].next ? i : from;
-        uint32_t before = i - from + 1, back = r->round % 2 == 0 ? 0 : chance(r, i) % before;
-        r->waiting[i] = r->waiting[i - back];
-        r->waiting[i - back] = i;
-    }
 }
 
 static void begin_round(struct improve *m, struct improve_safe *r)
@@ -450,8 +218,7 @@ static void begin_round(struct improve *m, struct improve_safe *r)
     for (uint32_t i = 0; i < r->n_places; i++) {
         begin_place(m, r, i);
     }
-    line_up_waiting(r);
-    r->n_waiting = r->n_pods;
+    improve_turn_round(m, r);
     r->wave = 0;
     r->n_waves = r->round % 2 == 0 ? 1 : m->n_bins < WAVES_MAX ? m->n_bins * 2 : WAVES_MAX;
     begin_wave(r);
@@ -742,8 +509,10 @@ static void grow_one(struct improve *m, struct improve_safe *r, const struct arr
             best_rank = rank;
         }
     }
-    if (best == IMPROVE_NONE || r->total_pusd_h + least >= m->baseline_pusd_h) {
-        return;
+    bool dear = best != IMPROVE_NONE && r->total_pusd_h + least >= m->baseline_pusd_h;
+    r->capped = r->capped || dear;
+    if (best == IMPROVE_NONE || dear) {
+        return; /* rules about hosts may be against it, however large they are */
     }
     struct improve_bin *b = &m->bins[best];
     r->total_pusd_h += least;
@@ -770,16 +539,49 @@ static void seek(struct improve *m, struct improve_safe *r, uint32_t pod)
     } else if (r->wave + 1 < r->n_waves) {
         r->waiting[r->still++] = pod;
     } else {
-        m->stranded += r->round == 0;
-        grow_one(m, r, p);
+        m->stranded += r->round == 0 && r->play == PLAY_GROW;
+        r->lost++;
+        if (r->play == PLAY_GROW) {
+            grow_one(m, r, p);
+        }
+    }
+}
+
+static void swap_ranks(struct improve *m)
+{
+    for (uint32_t i = 0; i < m->n_bins; i++) {
+        struct improve_bin *b = &m->bins[i];
+        uint32_t rank = b->rank;
+        b->rank = b->was;
+        b->was = rank;
+    }
+}
+
+/* True if it is known whether the plan is good. */
+static bool next_play(struct improve *m, struct improve_safe *r)
+{
+    uint32_t lost = r->lost;
+    r->round = r->lost = 0;
+    switch (r->play) {
+    case PLAY_GROW:
+        r->play = PLAY_PLAN;
+        return !r->capped;
+    case PLAY_PLAN:
+        r->lost_plan = lost;
+        r->play = PLAY_BASELINE;
+        swap_ranks(m);
+        return false;
+    default:
+        swap_ranks(m);
+        r->failed = r->lost_plan > lost;
+        return true;
     }
 }
 
 bool improve_safe_step(struct improve *m, struct improve_safe *r)
 {
     if (!r->prepared) {
-        m->looks += RUN;
-        if (sort_step(r)) {
+        if (improve_turn_sort(m, r)) {
             prepare(m, r);
         }
         return false;
@@ -802,10 +604,15 @@ bool improve_safe_step(struct improve *m, struct improve_safe *r)
     }
     r->round++;
     r->quiet = r->grown ? 0 : r->quiet + 1;
-    bool enough = r->quiet >= (r->rounds > ROUNDS_MIN ? QUIET_ROUNDS : 1);
-    if (enough || r->round == r->rounds) {
+    bool enough = r->play == PLAY_GROW && r->quiet >= (r->rounds > ROUNDS_MIN ? QUIET_ROUNDS : 1);
+    if ((enough || r->round == r->rounds) && next_play(m, r)) {
         return true;
     }
     begin_round(m, r);
     return false;
+}
+
+bool improve_safe_failed(const struct improve_safe *r)
+{
+    return r->failed;
 }

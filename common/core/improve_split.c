@@ -142,7 +142,8 @@ static void carry_out(struct improve *m, struct improve_bay *bay, struct improve
                       const struct split *x)
 {
     struct improve_bin *one = &m->bins[m->n_bins];
-    *one = (struct improve_bin){.c = sched_open_beside(m->s, b->c), .bay = b->bay};
+    *one = (struct improve_bin){
+        .c = sched_open_beside(m->s, b->c), .bay = b->bay, .was = IMPROVE_NONE};
     bay->bins[bay->n_bins] = m->n_bins++;
     improve_line_up_one(m, bay, bay->n_bins++);
     for (uint32_t i = 0; i < x->n; i++) {
