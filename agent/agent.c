@@ -186,6 +186,7 @@ static void controllers_free(struct agent *a)
     expiration_free(a->expiration);
     emptiness_free(a->emptiness);
     commands_free(a->commands);
+    consent_free(a->consent);
     holds_free(a->holds);
     instancestatus_free(a->instancestatus);
     interruption_free(a->interruption);

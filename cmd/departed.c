@@ -114,6 +114,8 @@ json_t *departed_json(const struct departed *d)
                                        "planDigest",
                                        "replacedBy",
                                        "request",
+                                       "grant",
+                                       "approvedBy",
                                        "pricePerHour",
                                        "replacementPricePerHour"};
     json_t *o = json_object();
@@ -174,6 +176,22 @@ static void put_replaced(const struct departed *d, const struct term *term, stru
     put_line(term, a, text, out);
 }
 
+/* Who let it go, where that was asked. */
+static void put_consent(const struct departed *d, const struct term *term, struct arena *a,
+                        struct buf *out)
+{
+    const char *request = jsonx_str_or(d->o, "request", "");
+    const char *grant = jsonx_str_or(d->o, "grant", "");
+    const char *by = jsonx_str_or(d->o, "approvedBy", "");
+    if (*request) {
+        put_line(term, a,
+                 arena_printf(a, "disruptionrequest %s%s%s%s%s", request,
+                              *grant ? ", granted by " : "", grant, *by ? ", approved by " : "",
+                              by),
+                 out);
+    }
+}
+
 void departed_screen(const struct departed *d, const struct term *term, struct arena *a,
                      int64_t now_ns, bool money, struct buf *out)
 {
@@ -197,4 +215,5 @@ void departed_screen(const struct departed *d, const struct term *term, struct a
     if (*d->command) {
         put_replaced(d, term, a, money, out);
     }
+    put_consent(d, term, a, out);
 }

@@ -256,7 +256,8 @@ static bool no_node(UNUSED void *ctx, UNUSED const struct snapshot_node *n)
 
 /* ---- the plan -------------------------------------------------------------------------------- */
 
-int disrupt_plan(struct session *s, unsigned reasons, struct disrupt *ret, struct err *reterr)
+static int plan(struct session *s, unsigned reasons, bool any_policy, struct disrupt *ret,
+                struct err *reterr)
 {
     struct consolidate_options options;
     memset(ret, 0, sizeof(*ret));
@@ -265,6 +266,7 @@ int disrupt_plan(struct session *s, unsigned reasons, struct disrupt *ret, struc
     if (read_options(ret, reasons, &options, reterr) != 0) {
         return -1;
     }
+    options.any_policy = any_policy;
     if (disrupt_hidden(&s->w, &s->a)) {
         options.selected = no_node;
     }
@@ -284,6 +286,28 @@ int disrupt_plan(struct session *s, unsigned reasons, struct disrupt *ret, struc
     }
     ret->plan = consolidate_result(ret->pass);
     return 0;
+}
+
+int disrupt_plan(struct session *s, unsigned reasons, struct disrupt *ret, struct err *reterr)
+{
+    return plan(s, reasons, false, ret, reterr);
+}
+
+int disrupt_plan_any_policy(struct session *s, unsigned reasons, struct disrupt *ret,
+                            struct err *reterr)
+{
+    return plan(s, reasons, true, ret, reterr);
+}
+
+bool disrupt_kept_by_policy(const struct session *s)
+{
+    for (uint32_t i = 0; i < s->d.snap.n_pools; i++) {
+        const struct nodepool *np = s->d.snap.pools[i].np;
+        if (np->policy == POLICY_EMPTY || np->consolidate_after_ns == DURATION_NEVER) {
+            return true;
+        }
+    }
+    return false;
 }
 
 const struct node_verdict *disrupt_verdict(const struct disrupt *d, const struct snapshot_node *n)

@@ -41,6 +41,10 @@ struct disrupt {
  * has them. Everything lies in the session's arena; ret must stay where it is. */
 int disrupt_plan(struct session *s, unsigned reasons, struct disrupt *ret, struct err *reterr);
 
+/* The same as though no pool kept its nodes by its policy or by consolidateAfter Never. */
+int disrupt_plan_any_policy(struct session *s, unsigned reasons, struct disrupt *ret,
+                            struct err *reterr);
+
 /* Why nothing can be told, "not allowed to list pods"; NULL if it can. In a. */
 const char *disrupt_hidden(const struct world *w, struct arena *a);
 
@@ -53,6 +57,8 @@ const struct consolidate_step *disrupt_step_of(const struct disrupt *d,
 const struct dgrant *disrupt_grant(const struct disrupt *d, const struct snapshot_node *n);
 /* Savings of the whole plan, and of the steps of it that something holds. */
 int64_t disrupt_held_back(const struct disrupt *d);
+/* A pool has such a policy. */
+bool disrupt_kept_by_policy(const struct session *s);
 
 /* Whether the price is an estimate. */
 bool disrupt_out_estimated(const struct disrupt *d, const struct step_out *o);

@@ -1,4 +1,5 @@
 /* nodeview_screen.c - the screen of `explain node`. */
+#include "money.h"
 #include "nodeview.h"
 
 #include "common/base/str.h"
@@ -45,6 +46,17 @@ static void put_head(const struct nodeview *v, struct buf *out)
     buf_putc(out, '\n');
 }
 
+/* What somebody has asked for is told with its price: " It costs $140/mo." */
+static const char *price_of_peace(const struct nodeview *v)
+{
+    char month[MONEY_TEXT];
+    bool asked = str_eq(v->code, "DoNotDisruptPod") || str_eq(v->code, "DoNotDisruptNode");
+    return asked && v->s->money && v->price_pusd_h > 0
+               ? arena_printf(&v->s->a, " It costs %s$%s/mo.", v->estimated ? "~" : "",
+                              money_month(v->price_pusd_h, month))
+               : "";
+}
+
 static void put_verdict(const struct nodeview *v, struct buf *out)
 {
     struct arena *a = &v->s->a;
@@ -52,11 +64,11 @@ static void put_verdict(const struct nodeview *v, struct buf *out)
     term_put(&v->s->c->term, goes ? COLOR_YELLOW : COLOR_GREEN, "VERDICT", out);
     buf_puts(out, "  ");
     screen_wrap(&v->s->c->term, a, VERDICT_INDENT,
-                arena_printf(a, "%s%s (%s).",
+                arena_printf(a, "%s%s (%s).%s",
                              goes                           ? "Could leave: "
                              : v->verdict && !v->n->leaving ? "Stays: "
                                                             : "",
-                             v->message, v->code),
+                             v->message, v->code, price_of_peace(v)),
                 out);
     buf_putc(out, '\n');
 }

@@ -54,6 +54,15 @@ static int show(struct session *s, const struct out_spec *spec, struct err *rete
         }
         v.disrupt = &d;
     }
+    if (v.disrupt && v.money && disrupt_kept_by_policy(s)) {
+        struct disrupt freely;
+        if (disrupt_plan_any_policy(s, DISRUPT_EMPTY | DISRUPT_UNDERUTILIZED, &freely, reterr) !=
+            0) {
+            return -1;
+        }
+        int64_t more = freely.plan->saving_pusd_h - d.plan->saving_pusd_h;
+        v.kept_by_policy_pusd_h = more > 0 ? more : 0;
+    }
     return render(&v, spec, reterr);
 }
 

@@ -22,6 +22,7 @@ struct status_view {
     struct fleet fleet;
     struct attention_list attention;
     const struct disrupt *disrupt; /* what could leave; NULL if too much is hidden to tell */
+    int64_t kept_by_policy_pusd_h; /* what more could be saved if no policy kept nodes */
 };
 
 /* New reference. */

@@ -243,6 +243,9 @@ json_t *status_report(const struct status_view *s)
     if (s->disrupt && s->money) {
         report_money(o, "potentialSavingsPerHour", s->disrupt->plan->saving_pusd_h);
         report_money(o, "heldBackPerHour", disrupt_held_back(s->disrupt));
+        if (s->kept_by_policy_pusd_h > 0) {
+            report_money(o, "keptByPolicyPerHour", s->kept_by_policy_pusd_h);
+        }
     }
     if (!hidden[KIND_NODE_POOL]) {
         report_put(o, "nodePools", pools(s));

@@ -177,7 +177,7 @@ static void put_potential(const struct status_view *s, struct buf *out)
     const struct consolidate_result *p = s->disrupt ? s->disrupt->plan : NULL;
     struct arena *a = s->a;
     char month[MONEY_TEXT];
-    if (!p || p->n_steps == 0) {
+    if (!p || (p->n_steps == 0 && s->kept_by_policy_pusd_h == 0)) {
         return;
     }
     bool estimated = false;
@@ -190,6 +190,11 @@ static void put_potential(const struct status_view *s, struct buf *out)
                money_month(p->saving_pusd_h, month));
     if (held != 0) {
         buf_printf(out, ", of which %s is held back now", screen_hour(a, held, estimated, ""));
+    }
+    if (s->kept_by_policy_pusd_h > 0) {
+        buf_printf(out, "\n        and %s more (%s$%s/mo) if no NodePool kept its nodes by policy",
+                   screen_hour(a, s->kept_by_policy_pusd_h, estimated, ""), estimated ? "~" : "",
+                   money_month(s->kept_by_policy_pusd_h, month));
     }
     buf_putc(out, '\n');
 }

@@ -17,27 +17,32 @@ check() { # name command...: one check that passes or fails
     rm -f "$log"
 }
 
-unit() { # build folder
-    local b name out n f e
+unit() { # build folder: one process each, as many at once as there are cores
+    local b log rc out n f e bins=()
+    out=$(mktemp -d)
     for b in "$1"/unit/test_*; do
         [ -x "$b" ] || continue
         case $b in *.d | *.o) continue ;; esac
-        name=$(basename "$b")
-        [[ $name =~ $pattern ]] || continue
-        out=$(CK_VERBOSITY=normal "$b" 2>&1)
-        rc=$?
+        [[ $(basename "$b") =~ $pattern ]] && bins+=("$b")
+    done
+    [ ${#bins[@]} = 0 ] || printf '%s\0' "${bins[@]}" | CK_VERBOSITY=normal xargs -0 -r -n 1 -P "$(nproc)" sh -c \
+        'log=$0/$(basename "$1"); "$1" >"$log" 2>&1; echo $? >"$log.rc"' "$out"
+    for b in "${bins[@]+"${bins[@]}"}"; do
+        log=$out/$(basename "$b")
+        rc=$(cat "$log.rc" 2>/dev/null || echo none)
         # check's own line: "100%: Checks: 12, Failures: 0, Errors: 0"
-        read -r n f e < <(sed -n 's/.*Checks: \([0-9]*\), Failures: \([0-9]*\), Errors: \([0-9]*\).*/\1 \2 \3/p' <<<"$out" | tail -n 1)
+        read -r n f e < <(sed -n 's/.*Checks: \([0-9]*\), Failures: \([0-9]*\), Errors: \([0-9]*\).*/\1 \2 \3/p' "$log" | tail -n 1)
         if [ -z "${n:-}" ]; then
-            fail "$b (ended with $rc before its summary)"; tail -n 20 <<<"$out"; continue
+            fail "$b (ended with $rc before its summary)"; tail -n 20 "$log"; continue
         fi
         passed=$((passed + n - f - e))
-        if [ $((f + e)) -gt 0 ] || [ $rc -ne 0 ]; then
+        if [ $((f + e)) -gt 0 ] || [ "$rc" != 0 ]; then
             failed=$((failed + f + e)); [ $((f + e)) -gt 0 ] || failed=$((failed + 1))
-            failures+=("$b"); echo "FAILED  $b"; grep -E ':[FE]:|ERROR|SUMMARY|runtime error' <<<"$out" | head -n 20
+            failures+=("$b"); echo "FAILED  $b"; grep -E ':[FE]:|ERROR|SUMMARY|runtime error' "$log" | head -n 20
         fi
         unset n f e
     done
+    rm -rf "$out"
 }
 
 scenarios() { # build folder

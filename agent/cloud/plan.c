@@ -39,12 +39,11 @@ static bool compatible(struct planner *p)
 static void drop_exotic(struct planner *p)
 {
     uint64_t plain[CATALOG_WORDS_MAX];
+    const uint64_t *exotic = catalog_exotic(p->in->catalog);
     uint32_t words = catalog_words(p->in->catalog);
     memcpy(plain, p->bits, sizeof(plain));
-    for (int t = bits_next(plain, words, 0); t >= 0; t = bits_next(plain, words, (uint32_t)t + 1)) {
-        if (catalog_exotic(p->in->catalog, p->in->syms, (uint32_t)t)) {
-            bits_clear(plain, (uint32_t)t);
-        }
+    for (uint32_t i = 0; i < words; i++) {
+        plain[i] &= ~exotic[i];
     }
     if (!p->min_values && bits_any(plain, words)) {
         memcpy(p->bits, plain, sizeof(plain));

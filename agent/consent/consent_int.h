@@ -33,6 +33,7 @@ struct consent {
     int64_t grants_ns;  /* until then nobody else begins by a grant */
     int64_t purge_ns;   /* wall: closed ones that ended by then go */
     uint32_t filing;    /* creations without an answer */
+    int64_t refused_ns; /* monotonic: none is tried before, for the last was refused */
     struct metric_family *pending, *oldest;
 };
 

@@ -147,7 +147,7 @@ bool consent_wants(struct consent *c, struct arena *a, const struct snapshot *sn
 {
     uint32_t open = c->filing;
     if (c->rt->opt->mode != MODE_FULL || !store_requests_known(c->rt->store) || is_held(s) ||
-        filing_too_large(s)) {
+        now_of(c) < c->refused_ns || filing_too_large(s)) {
         return false;
     }
     for (MAP_EACH(store_all(c->rt->store, STORE_DREQ), e)) {
@@ -186,6 +186,7 @@ static void on_filed(void *arg, const struct kube_resp *resp)
     c->filing--;
     if (resp->err.kind != ERR_NONE && resp->err.kind != ERR_CONFLICT) {
         log_error(c->rt->log, "cannot file a DisruptionRequest", "error", resp->err.msg);
+        c->refused_ns = now_of(c) + CONSENT_REST_NS;
     }
     consent_soon(c);
 }

@@ -4,9 +4,9 @@
  *     flip or period → plan → steps that may start → 15 s of quiet → plan again → command.h
  *
  * The plan is the one that `kubectl karp consolidate --dry-run` prints: the same core, options and
- * facts, with Empty, Underutilized and Drifted. Empty steps are emptiness.h's unless they wait for a
- * decision, as are nodes whose last pods are on their way out, and a node whose replacement was asked
- * for is replacer.h's; all others are carried out here.
+ * facts, with Empty, Underutilized and Drifted. Empty steps are emptiness.h's unless they wait for
+ * a decision, as are nodes whose last pods are on their way out, and a node whose replacement was
+ * asked for is replacer.h's; all others are carried out here.
  *
  *  - Decided on are the steps that nothing holds (budgets, Holds, approval), none of whose nodes is
  *    left in peace (spared.h), pools by turns, as many as the brakes let launch.

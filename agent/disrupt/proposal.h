@@ -19,7 +19,7 @@ struct proposal {
     bool files;    /* once found again it is asked for, not begun */
     bool asked;    /* the request is to be marked as begun */
     bool waits;    /* found, but held for the moment */
-    bool behind; /* it was found, but behind a step that stays */
+    bool behind;   /* it was found, but behind a step that stays */
     bool found;    /* again */
 };
 

@@ -94,7 +94,9 @@ static json_t *lease_want(const struct lease *l, const char *identity, int64_t s
     char now[TIMEFMT_TEXT];
     timefmt_rfc3339_micro(clock_wall(l->rt->clock), now);
     bool ours = l->seen && str_eq(holder(l), l->rt->identity);
-    json_t *want = l->seen ? json_deep_copy(l->seen) : json_object();
+    json_t *want = l->seen ? json_copy(l->seen) : json_object();
+    json_t *spec = jsonx_obj(l->seen, "spec");
+    jsonx_set_new(want, "spec", spec ? json_copy(spec) : json_object());
     if (!l->seen) {
         jsonx_set_new(want, "metadata.name", json_string(l->rt->opt->lease_name));
         jsonx_set_new(want, "metadata.namespace", json_string(l->rt->opt->lease_ns));

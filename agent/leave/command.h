@@ -14,8 +14,8 @@
  *           {"command": ID, "of": how many, "claims": […]}. From here on the members' pods are
  *           planned on them (intents.h); before it nobody plans them (command_holds_pods)
  *   wait    until every replacement is Initialized
- *   look    members, pool, pods, Holds, where the pool asks for one the decision (consent.h), and the
- *           nodes that pods are to go to (there, not leaving, not cordoned, Ready) before the launch,
+ *   look    members, pool, pods, Holds, where the pool asks for one the decision (consent.h), and
+ * the nodes that pods are to go to (there, not leaving, not cordoned, Ready) before the launch,
  *           while waiting, and right before the first eviction. From the start on those nodes are
  *           nominated, so that nobody else takes them for empty
  *   delete  the NodeClaims; termination.h drains and ends them

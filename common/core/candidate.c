@@ -297,9 +297,10 @@ static bool gate_policy(const struct candidate_in *in, const struct snapshot_nod
     bool drifted = in->reason == DISRUPT_DRIFTED;
     if (np->is_static) {
         r->text = "the pool is static";
-    } else if (np->consolidate_after_ns == DURATION_NEVER && !drifted) {
+    } else if (np->consolidate_after_ns == DURATION_NEVER && !drifted && !in->any_policy) {
         r->text = "consolidateAfter is Never";
-    } else if (in->reason == DISRUPT_UNDERUTILIZED && np->policy == POLICY_EMPTY) {
+    } else if (in->reason == DISRUPT_UNDERUTILIZED && np->policy == POLICY_EMPTY &&
+               !in->any_policy) {
         r->text = "the pool removes empty nodes only";
     } else if (in->reason == DISRUPT_EMPTY && !candidate_is_empty(in, n)) {
         r->count = n->usage != NULL ? n->usage->pods + n->usage->waiting_evict : 0;
@@ -371,7 +372,8 @@ static bool gate_churn(const struct candidate_in *in, const struct snapshot_node
 static bool gate_waiting(const struct candidate_in *in, const struct snapshot_node *n,
                          struct reason *r)
 {
-    if (in->reason == DISRUPT_DRIFTED) {
+    if (in->reason == DISRUPT_DRIFTED ||
+        (in->any_policy && n->pool->np->consolidate_after_ns == DURATION_NEVER)) {
         return true;
     }
     const struct condition *init = condition_find(&n->claim->conditions, "Initialized");

@@ -115,6 +115,7 @@ struct candidate_in {
     enum disruption_reason reason;
     struct candidate_facts facts;
     int64_t min_node_life_ns; /* where the pool does not say */
+    bool any_policy;          /* what if: as though every policy were WhenEmptyOrUnderutilized */
     struct arena *a;          /* texts and names; may be NULL with index NULL */
 };
 

@@ -70,18 +70,9 @@ const struct resources *catalog_capacity(const struct catalog *c, uint32_t type)
     return &c->capacity[type];
 }
 
-bool catalog_exotic(const struct catalog *c, const struct symtab *t, uint32_t type)
+const uint64_t *catalog_exotic(const struct catalog *c)
 {
-    static const enum resource devices[] = {RES_NVIDIA_GPU, RES_AMD_GPU, RES_GAUDI, RES_NEURON,
-                                            RES_NEURONCORE};
-    const struct resources *r = catalog_capacity(c, type);
-    for (size_t i = 0; i < ARRAY_LEN(devices); i++) {
-        if (r->v[devices[i]] > 0) {
-            return true;
-        }
-    }
-    const char *dot = strchr(sym_str(t, catalog_type_name(c, type)), '.');
-    return dot != NULL && str_contains(dot, "metal");
+    return c->exotic;
 }
 
 const struct resources *catalog_allocatable(const struct catalog *c, uint32_t type)

@@ -68,8 +68,8 @@ int catalog_find_zone(const struct catalog *c, sym zone); /* -1 */
 sym catalog_type_name(const struct catalog *c, uint32_t type);
 int catalog_find_type(const struct catalog *c, sym name); /* -1 */
 const struct resources *catalog_capacity(const struct catalog *c, uint32_t type);
-/* Metal or with accelerators: not launched where something plain will do. */
-bool catalog_exotic(const struct catalog *c, const struct symtab *t, uint32_t type);
+/* Bits over types: metal or with accelerators, not launched where something plain will do. */
+const uint64_t *catalog_exotic(const struct catalog *c);
 const struct resources *catalog_allocatable(const struct catalog *c, uint32_t type);
 /* A label of one type, a concrete set (zone and capacity type are not among them); NULL: it does
  * not define the key. Valid for the catalog's life. */

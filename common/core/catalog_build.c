@@ -567,6 +567,30 @@ static void mark_usable(struct catalog *c)
     c->usable = usable;
 }
 
+static bool is_exotic(const struct builder *b, uint32_t type)
+{
+    static const enum resource devices[] = {RES_NVIDIA_GPU, RES_AMD_GPU, RES_GAUDI, RES_NEURON,
+                                            RES_NEURONCORE};
+    for (size_t i = 0; i < ARRAY_LEN(devices); i++) {
+        if (b->c->capacity[type].v[devices[i]] > 0) {
+            return true;
+        }
+    }
+    const char *dot = strchr(sym_str(b->t, b->c->names[type]), '.');
+    return dot != NULL && str_contains(dot, "metal");
+}
+
+static void mark_exotic(struct builder *b)
+{
+    uint64_t *exotic = ARENA_NEW_N(&b->c->mem, uint64_t, b->c->words);
+    for (uint32_t i = 0; i < b->c->n_types; i++) {
+        if (is_exotic(b, i)) {
+            bits_set(exotic, i);
+        }
+    }
+    b->c->exotic = exotic;
+}
+
 /* ---- all of it
  * ------------------------------------------------------------------------------------ */
 
@@ -583,6 +607,7 @@ static int build(struct builder *b, const struct catalog_type *types, struct err
     make_stairs(b, b->c->capacity, &b->c->capacity_stairs);
     make_stairs(b, b->c->allocatable, &b->c->allocatable_stairs);
     mark_usable(b->c);
+    mark_exotic(b);
     return 0;
 }
 

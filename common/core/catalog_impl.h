@@ -68,6 +68,7 @@ struct catalog {
     const struct catalog_column *known[LABELS_END]; /* columns of the fixed symbols */
     struct catalog_stairs capacity_stairs, allocatable_stairs;
     const uint64_t *usable; /* no allocatable amount is negative */
+    const uint64_t *exotic;
 };
 
 #endif

@@ -201,8 +201,11 @@ struct consolidate *consolidate_begin(struct arena *a, const struct snapshot *s,
     c->snap = s;
     c->opt = *o;
     candidate_index_build(a, s, &c->index);
-    c->in = (struct candidate_in){
-        .snap = s, .index = &c->index, .min_node_life_ns = o->min_node_life_ns, .a = a};
+    c->in = (struct candidate_in){.snap = s,
+                                  .index = &c->index,
+                                  .min_node_life_ns = o->min_node_life_ns,
+                                  .any_policy = o->any_policy,
+                                  .a = a};
     c->in.facts = facts != NULL ? *facts : c->in.facts;
     c->pools = ARENA_NEW_N(a, struct pool_rules, s->n_pools);
     price_pools(c);

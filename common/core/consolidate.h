@@ -69,6 +69,7 @@ struct consolidate_options {
     bool return_to_weight;
     /* For people who ask "what if". */
     uint32_t max_steps;  /* 0 = all */
+    bool any_policy;     /* as though no pool kept its nodes by its policy (candidate.h) */
     bool ignore_budgets; /* steps are not held by Budget, and sets not bounded by it */
     int64_t budgets_ns;  /* the time budgets are read at; 0 = the snapshot's */
     bool upstream;       /* another controller is in charge: drift from conditions only */

@@ -90,9 +90,9 @@ struct pool_rules {
     const struct snapshot_pool *pool;
     struct min_saving min_saving;
     bool min_saving_unreadable, return_to_weight;
-    int64_t cost, raw; /* of all its nodes */
-    int64_t ever;      /* nodes that budgets ever allow at once */
-    uint64_t *plain;   /* types that are not exotic (catalog.h) */
+    int64_t cost, raw;      /* of all its nodes */
+    int64_t ever;           /* nodes that budgets ever allow at once */
+    const uint64_t *exotic; /* catalog.h; NULL: no catalog */
     struct plan_budget budgets[3];
 };
 

@@ -66,17 +66,6 @@ static void keep_bits(uint64_t *bits, const uint64_t *mask, bool among, uint32_t
     }
 }
 
-static uint64_t *plain_types(struct consolidate *c, const struct catalog *cat)
-{
-    uint64_t *ret = ARENA_NEW_N(c->a, uint64_t, CATALOG_WORDS_MAX);
-    for (uint32_t i = 0; cat != NULL && i < catalog_n_types(cat); i++) {
-        if (!catalog_exotic(cat, c->snap->syms, i)) {
-            bits_set(ret, i);
-        }
-    }
-    return ret;
-}
-
 static void pool_rules(struct consolidate *c, struct pool_rules *r)
 {
     const struct kvs *ann = &r->pool->np->m.annotations;
@@ -86,7 +75,7 @@ static void pool_rules(struct consolidate *c, struct pool_rules *r)
         r->min_saving_unreadable = true;
     }
     r->return_to_weight = back != NULL ? str_eq(back, "true") : c->opt.return_to_weight;
-    r->plain = plain_types(c, r->pool->catalog);
+    r->exotic = r->pool->catalog != NULL ? catalog_exotic(r->pool->catalog) : NULL;
 }
 
 /* Memory counts in MiB. */
@@ -229,12 +218,12 @@ static const struct price_order *order_of(struct consolidate *c, const struct sn
     o->types = ARENA_NEW_N(c->a, uint32_t, n);
     o->prices = ARENA_NEW_N(c->a, int64_t, n);
     catalog_all(p->catalog, all);
-    const uint64_t *plain = c->pools[p - c->snap->pools].plain;
+    const uint64_t *exotic = c->pools[p - c->snap->pools].exotic;
     uint32_t words = catalog_words(p->catalog);
-    keep_bits(all, plain, true, words);
+    keep_bits(all, exotic, false, words);
     o->n = offerings_rank(p->offerings, all, offer, false, o->types, n);
     catalog_all(p->catalog, all);
-    keep_bits(all, plain, false, words);
+    keep_bits(all, exotic, true, words);
     o->n += offerings_rank(p->offerings, all, offer, false, o->types + o->n, n - o->n);
     for (uint32_t i = 0; i < o->n; i++) {
         o->prices[i] = offerings_cheapest(p->offerings, o->types[i], offer, NULL, NULL);
@@ -385,7 +374,7 @@ static void launchable(const struct consolidate *c, const struct sched_open *o, 
 {
     uint32_t words = catalog_words(o->pool->tm.catalog);
     memcpy(ret, o->types, words * sizeof(*ret));
-    keep_bits(ret, c->pools[o->pool->in - c->snap->pools].plain, true, words);
+    keep_bits(ret, c->pools[o->pool->in - c->snap->pools].exotic, false, words);
     offerings_narrow(o->pool->in->offerings, o->offer, ret);
     if (!bits_any(ret, words)) {
         memcpy(ret, o->types, words * sizeof(*ret));

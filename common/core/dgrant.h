@@ -13,7 +13,6 @@
 #define KARP_CORE_DGRANT_H
 
 #include "common/base/cron.h"
-#include "common/base/tzone.h"
 #include "model.h"
 
 #define DGRANT_WITHOUT_END INT64_MAX

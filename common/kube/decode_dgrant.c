@@ -3,6 +3,7 @@
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
+#include "common/base/tzone.h"
 #include "common/core/approval.h"
 #include "common/core/dgrant.h"
 #include "decode_priv.h"

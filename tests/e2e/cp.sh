@@ -53,13 +53,15 @@ proc_stop_all() { # GLOB
     return 0
 }
 
-# Free TCP ports on 127.0.0.1, below the range that outgoing connections take theirs from.
+# Free TCP ports on 127.0.0.1, below the range that outgoing connections take theirs from; those between
+# the two numbers in PORTS, where several look for some at once.
 free_ports() { # HOW_MANY
-    python3 - "$1" <<'PY'
+    # shellcheck disable=SC2086
+    python3 - "$1" ${PORTS:-15000 32000} <<'PY'
 import random, socket, sys
 ports, socks = [], []
 while len(ports) < int(sys.argv[1]):
-    s, p = socket.socket(), random.randrange(15000, 32000)
+    s, p = socket.socket(), random.randrange(int(sys.argv[2]), int(sys.argv[3]))
     try:
         s.bind(("127.0.0.1", p))
     except OSError:

@@ -172,6 +172,7 @@ agent_start() { # NAME [flag...]
     local name=$1 file=$LOG_DIR/$1.kubeconfig
     shift
     kubeconfig "$file" tok-agent "${KUBE_PORT:-$API_PORT}"
+    mkdir -p "$LOG_DIR/$name.marker"
     # A port that was free a moment ago may be somebody else's by now: then another one.
     for _ in 1 2 3; do
         read -r "METRICS_PORT[$name]" "HEALTH_PORT[$name]" < <(free_ports 2)
@@ -179,7 +180,7 @@ agent_start() { # NAME [flag...]
             AWS_ACCESS_KEY_ID=AKIDE2E AWS_SECRET_ACCESS_KEY=e2e-secret AWS_ENDPOINT_URL="http://127.0.0.1:${AWS_PORT:-$EC2_PORT}" \
             ${ASAN_OPTIONS:+ASAN_OPTIONS="$ASAN_OPTIONS"} \
             "$BIN/karp-agent" --kubeconfig="${AGENT_KUBECONFIG:-$file}" --listen-address=127.0.0.1 \
-            --metrics-port="${METRICS_PORT[$name]}" --health-probe-port="${HEALTH_PORT[$name]}" "$@"
+            --marker-dir="$LOG_DIR/$name.marker" --metrics-port="${METRICS_PORT[$name]}" --health-probe-port="${HEALTH_PORT[$name]}" "$@"
         expect 10 "start of $name" begun begun "$name"
         proc_pid "$name" >/dev/null && return
         tail -n 1 "$LOG_DIR/$name.log" | grep -q 'Address already in use' || return 0

@@ -484,12 +484,15 @@ static bool too_old(struct sim_watchdog *w, const char *kind, const char *object
 {
     char key[300];
     int64_t now = vclock_now(&w->run->world->clock);
+    if (!bad && map_count(w->aging) == 0) {
+        return false;
+    }
     snprintf(key, sizeof(key), "%.40s %.200s", kind, object);
-    int64_t *since = map_get(w->aging, key);
     if (!bad) {
         free(map_del(w->aging, key));
         return false;
     }
+    int64_t *since = map_get(w->aging, key);
     if (!since) {
         since = xmalloc(sizeof(*since));
         *since = now;

@@ -1,5 +1,6 @@
 /* A step is known again after its quiet time, or is not. */
 #include "agent/disrupt/proposal.h"
+#include "common/base/str.h"
 #include "unit.h"
 
 static struct nodeclaim claims[] = {{.m = {.name = "a", .uid = "1"}},
@@ -79,4 +80,30 @@ START_TEST(drift_is_not_about_money)
 }
 END_TEST
 
-UNIT_MAIN("proposal", UNIT_CASES(is_known_again, rows), UNIT_TEST(drift_is_not_about_money))
+/* What was approved is known by its nodes, and stands beside a step of the plan that has the same:
+ * whichever is not found yet is meant. */
+START_TEST(from_a_request)
+{
+    const struct dreq_candidate one = {.claim = "a", .uid = claims[0].m.uid};
+    const struct dreq r = {.m = {.name = "dr-1"},
+                           .reason = DISRUPT_UNDERUTILIZED,
+                           .candidates = &one,
+                           .n_candidates = 1};
+    const struct step_out out[] = {{.node = &nodes[0]}}, other[] = {{.node = &nodes[1]}};
+    struct proposals p = {NULL, 0, 0};
+    struct consolidate_step s = step(out, 1, 1000, 5000), t = step(other, 1, 1000, 5000);
+    proposals_add(&p, &s)->files = true;
+    proposals_add_request(&p, &r);
+    ck_assert_ptr_null(proposals_of(&p, &t));
+    ck_assert(proposals_of(&p, &s) == &p.v[0] && !p.v[0].request);
+    p.v[0].found = true;
+    ck_assert(proposals_of(&p, &s) == &p.v[1] && str_eq(p.v[1].request, "dr-1"));
+    ck_assert(proposals_lack(&p, &claims[0]));
+    p.v[1].found = true;
+    ck_assert(proposals_of(&p, &s) && proposals_all_found(&p));
+    proposals_clear(&p);
+}
+END_TEST
+
+UNIT_MAIN("proposal", UNIT_CASES(is_known_again, rows), UNIT_TEST(drift_is_not_about_money),
+          UNIT_TEST(from_a_request))

@@ -252,9 +252,9 @@ static void load_comes(struct sim_run *r, struct entropy *dice, struct load *l)
     for (int i = 0; i < APPS; i++) {
         l->replicas[i] = 3 + (int)entropy_below(dice, 12);
         put_app(r, i, l->cpu_milli[i], l->cpu_milli[i] * 2, l->replicas[i]);
-        pass(r, 5 * NS_PER_S);
+        pass(r, 4 * NS_PER_S);
     }
-    pass(r, 60 * NS_PER_S);
+    pass(r, 45 * NS_PER_S);
 }
 
 static void load_goes(struct sim_run *r, struct entropy *dice, const struct load *l)
@@ -263,7 +263,7 @@ static void load_goes(struct sim_run *r, struct entropy *dice, const struct load
         put_app(r, i, l->cpu_milli[i], l->cpu_milli[i] * 2,
                 (int)entropy_below(dice, (uint64_t)l->replicas[i]));
     }
-    pass(r, 75 * NS_PER_S);
+    pass(r, 50 * NS_PER_S);
 }
 
 /* What was shown is what is done. */
@@ -308,7 +308,7 @@ static bool one_cluster(struct sim_run *r, struct entropy *dice, struct load *l,
         return false;
     }
     same_digests(r, &shown, where);
-    pass(r, 75 * NS_PER_S);
+    pass(r, 55 * NS_PER_S);
     same_history(r, actions, where);
     return true;
 }

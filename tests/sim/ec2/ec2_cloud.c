@@ -319,6 +319,9 @@ static void free_lists(struct simec2 *e)
     for (uint32_t z = 0; z < e->n_zones; z++) {
         json_decref(e->subnets[z].tags);
     }
+    for (uint32_t i = 0; e->offers && i < ec2_facts_n; i++) {
+        free(e->offers[i].product);
+    }
     simec2_reserve_done(e);
     free(e->token_fifo);
     free(e->messages);

@@ -103,16 +103,27 @@ static json_t *terms(const struct simec2 *e, const struct product *p, const char
     return json_pack("{s:o}", "OnDemand", offer);
 }
 
-static json_t *product_text(const struct simec2 *e, const struct product *p)
+/* A JSON string that holds JSON, made once per price. */
+static const char *product_text(struct simec2 *e, const struct product *p)
 {
+    struct simec2_offer *offer = &e->offers[p->fact - ec2_facts];
     char sku[24];
+    if (offer->product && offer->product_of == offer->on_demand &&
+        offer->product_since_ns == e->prices_since_ns) {
+        return offer->product;
+    }
     snprintf(sku, sizeof(sku), "SKU%013zu", (size_t)(p->fact - ec2_facts));
     AUTO_JSON json_t *o =
         json_pack("{s:{s:s, s:o, s:s}, s:s, s:o, s:s}", "product", "productFamily",
                   attribute(p, "productFamily"), "attributes", attributes(p), "sku", sku,
                   "serviceCode", "AmazonEC2", "terms", terms(e, p, sku), "version", "20260101");
     AUTO_FREE char *text = jsonx_dump(o);
-    return json_string(text);
+    AUTO_JSON json_t *quoted = json_string(text);
+    free(offer->product);
+    offer->product = jsonx_dump(quoted);
+    offer->product_of = offer->on_demand;
+    offer->product_since_ns = e->prices_since_ns;
+    return offer->product;
 }
 
 void simec2_get_products(struct simec2_call *c)
@@ -126,17 +137,21 @@ void simec2_get_products(struct simec2_call *c)
     if (!filters_ok(c) || !simec2_page_json(c, 100, 100, &page)) {
         return;
     }
-    json_t *list = json_array();
-    uint64_t i = page.from;
-    for (; i < ec2_facts_n && json_array_size(list) < page.limit; i++) {
+    uint64_t i = page.from, n = 0;
+    buf_puts(&c->out, "{\"FormatVersion\":\"aws_v1\",\"PriceList\":[");
+    for (; i < ec2_facts_n && n < page.limit; i++) {
         struct product p = {&ec2_facts[i], e->opts.region};
         if (e->offers[i].on_demand > 0 && e->offers[i].wanted && matches(c, &p)) {
-            json_array_append_new(list, product_text(e, &p));
+            buf_puts(&c->out, n++ > 0 ? "," : "");
+            buf_puts(&c->out, product_text(e, &p));
         }
     }
-    json_t *o = json_pack("{s:s, s:o}", "FormatVersion", "aws_v1", "PriceList", list);
+    buf_putc(&c->out, ']');
     if (i < ec2_facts_n) {
-        json_object_set_new(o, "NextToken", json_string(simec2_page_token(c, i)));
+        AUTO_JSON json_t *token = json_string(simec2_page_token(c, i));
+        AUTO_FREE char *text = jsonx_dump(token);
+        buf_puts(&c->out, ",\"NextToken\":");
+        buf_puts(&c->out, text);
     }
-    simec2_json(c, o);
+    buf_putc(&c->out, '}');
 }

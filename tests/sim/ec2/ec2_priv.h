@@ -211,7 +211,9 @@ struct simec2_offer {
     bool wanted;
     uint64_t zones;
     int64_t on_demand; /* pico-dollars per hour, PRICE_UNKNOWN = none */
-    int64_t *spot;     /* per zone */
+    char *product;     /* as the price list has it: JSON in a JSON string; of this price: */
+    int64_t product_of, product_since_ns;
+    int64_t *spot; /* per zone */
 };
 
 struct simec2_stockout {

@@ -178,32 +178,49 @@ static void serve(struct sim_api *a, const char *who, const char *method, struct
     set_resp(ret, op.status, op.out);
 }
 
-static void serve_text(struct sim_api *a, const char *who, const char *method, const char *path,
-                       const char *content_type, json_t *body, struct kube_resp *ret)
+/* A request's path, read once. */
+struct place {
+    char *text;
+    struct sim_path path; /* if code is 0 */
+    int code;             /* of sim_path_parse */
+    struct err why;
+};
+
+static void place_read(struct place *ret, const char *text)
 {
-    json_t *discovery = str_eq(method, "GET") ? sim_discovery(path) : NULL;
+    *ret = (struct place){.text = xstrdup(text), .why = ERR_INIT};
+    ret->code = sim_path_parse(text, &ret->path, &ret->why);
+}
+
+static void place_done(struct place *p)
+{
+    sim_path_done(&p->path);
+    free(p->text);
+}
+
+static void serve_at(struct sim_api *a, const char *who, const char *method, struct place *p,
+                     const char *content_type, json_t *body, struct kube_resp *ret)
+{
+    json_t *discovery = str_eq(method, "GET") ? sim_discovery(p->text) : NULL;
     if (discovery) {
         json_decref(body);
         set_resp(ret, 200, discovery);
-        return;
-    }
-    struct sim_path p;
-    struct err e = ERR_INIT;
-    int code = sim_path_parse(path, &p, &e);
-    if (code) {
+    } else if (p->code) {
         json_decref(body);
-        refuse(ret, code, code == 404 ? "NotFound" : "BadRequest", e.msg);
-        return;
+        refuse(ret, p->code, p->code == 404 ? "NotFound" : "BadRequest", p->why.msg);
+    } else {
+        serve(a, who, method, &p->path, content_type, body, ret);
     }
-    serve(a, who, method, &p, content_type, body, ret);
-    sim_path_done(&p);
 }
 
 void sim_api_call(struct sim_api *a, const char *who, const struct kube_req *req,
                   struct kube_resp *ret)
 {
+    struct place p;
+    place_read(&p, req->path);
     json_t *body = req->body ? json_deep_copy(req->body) : NULL;
-    serve_text(a, who, req->method, req->path, req->content_type, body, ret);
+    serve_at(a, who, req->method, &p, req->content_type, body, ret);
+    place_done(&p);
 }
 
 void sim_api_resp_done(struct kube_resp *r)
@@ -219,7 +236,8 @@ struct sim_request {
     uint64_t handle;
     struct sim_api *a;
     struct sim_port *port; /* NULL: the asker is gone */
-    char *who, *method, *path, *content_type;
+    char *who, *method, *content_type;
+    struct place place;
     json_t *body;
     int64_t deadline_ns; /* when the asker gives up */
     kube_done_fn done;
@@ -243,17 +261,17 @@ static void request_free(struct sim_request *r)
     timer_stop(&r->a->clock->timers, &r->timer);
     free(r->who);
     free(r->method);
-    free(r->path);
     free(r->content_type);
+    place_done(&r->place);
     json_decref(r->body);
     json_decref(r->resp.body);
     free(r);
 }
 
-/* What the hooks are told about a request; the strings are r's and p's. */
-static struct sim_call call_of(const struct sim_request *r, const struct sim_path *p,
-                               char *resource, size_t size)
+/* What the hooks are told about a request; the strings are r's. */
+static struct sim_call call_of(const struct sim_request *r, char *resource, size_t size)
 {
+    const struct sim_path *p = &r->place.path;
     const char *verb = verb_of(r->method, p);
     snprintf(resource, size, "%s%s%s", p->kind->plural, p->sub[0] ? "/" : "", p->sub);
     verb = verb ? verb : "";
@@ -264,27 +282,21 @@ static struct sim_call call_of(const struct sim_request *r, const struct sim_pat
 /* Asks a hook about the request, if its path can be read. */
 static int ask_fault(struct sim_request *r, int64_t *extra_ns)
 {
-    struct sim_path p;
     char resource[160];
-    if (!r->a->hooks.fault || sim_path_parse(r->path, &p, NULL)) {
+    if (!r->a->hooks.fault || r->place.code) {
         return 0;
     }
-    struct sim_call c = call_of(r, &p, resource, sizeof(resource));
-    int code = r->a->hooks.fault(r->a->hooks.ctx, &c, extra_ns);
-    sim_path_done(&p);
-    return code;
+    struct sim_call c = call_of(r, resource, sizeof(resource));
+    return r->a->hooks.fault(r->a->hooks.ctx, &c, extra_ns);
 }
 
 static void tell_answered(struct sim_request *r)
 {
-    struct sim_path p;
     char resource[160];
-    if (!r->a->hooks.answered || sim_path_parse(r->path, &p, NULL)) {
-        return;
+    if (r->a->hooks.answered && !r->place.code) {
+        struct sim_call c = call_of(r, resource, sizeof(resource));
+        r->a->hooks.answered(r->a->hooks.ctx, &c);
     }
-    struct sim_call c = call_of(r, &p, resource, sizeof(resource));
-    r->a->hooks.answered(r->a->hooks.ctx, &c);
-    sim_path_done(&p);
 }
 
 static void answer(void *arg)
@@ -325,7 +337,7 @@ static void give_up(void *arg)
     struct sim_request *r = arg;
     json_decref(r->resp.body);
     r->resp = (struct kube_resp){0};
-    err_set(&r->resp.err, ERR_TIMEOUT, "%s %s: no answer in time", r->method, r->path);
+    err_set(&r->resp.err, ERR_TIMEOUT, "%s %s: no answer in time", r->method, r->place.text);
     answer(r);
 }
 
@@ -333,7 +345,8 @@ static void lose(struct sim_request *r)
 {
     json_decref(r->resp.body);
     r->resp = (struct kube_resp){0};
-    err_set(&r->resp.err, ERR_UNAVAILABLE, "%s %s: connection reset by peer", r->method, r->path);
+    err_set(&r->resp.err, ERR_UNAVAILABLE, "%s %s: connection reset by peer", r->method,
+            r->place.text);
 }
 
 static void take_effect(void *arg)
@@ -344,7 +357,7 @@ static void take_effect(void *arg)
     if (fault > 0) {
         refuse(&r->resp, fault, fault_reason(fault), "injected fault");
     } else if (fault != SIM_FAULT_REFUSED) {
-        serve_text(r->a, r->who, r->method, r->path, r->content_type, r->body, &r->resp);
+        serve_at(r->a, r->who, r->method, &r->place, r->content_type, r->body, &r->resp);
         r->body = NULL;
     }
     /* As the Date header: whole seconds. */
@@ -372,7 +385,7 @@ static uint64_t port_request(void *ctx, const struct kube_req *req, kube_done_fn
     r->port = p;
     r->who = xstrdup(p->who);
     r->method = xstrdup(req->method);
-    r->path = xstrdup(req->path);
+    place_read(&r->place, req->path);
     r->content_type = xstrdup(req->content_type);
     r->body = req->body ? json_deep_copy(req->body) : NULL;
     r->deadline_ns =
