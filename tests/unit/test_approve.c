@@ -625,6 +625,7 @@ START_TEST(who_leads)
     ck_assert_int_eq(x.code, leads[_i].code);
     ck_assert(wrote(&x) == (leads[_i].code == 0));
     ran_done(&x);
+    grants = false;
 }
 END_TEST
 

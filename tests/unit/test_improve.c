@@ -279,4 +279,40 @@ START_TEST(one_node_more)
 }
 END_TEST
 
-UNIT_MAIN("improve", UNIT_TEST(random_worlds), UNIT_CASES(one_node_more, splits))
+/* Three nodes with five pods each, which a rule keeps apart so: each by itself would be split. On
+ * spot the third is not, as then more pods of the workload would be on nodes of 4 than on those of
+ * 8 before. */
+static const struct {
+    bool owned, spot;
+    uint32_t claims;
+} crowds[] = {{false, true, 6}, {true, false, 6}, {true, true, 5}};
+
+START_TEST(spot_stays_spread)
+{
+    static const struct fix_type types[] = {
+        {.name = "x.2", .arch = "amd64", .vcpus = 2, .gib = 8},
+        {.name = "x.4", .arch = "amd64", .vcpus = 4, .gib = 16},
+        {.name = "x.8", .arch = "amd64", .vcpus = 8, .gib = 32}};
+    struct fix *f = fix_new();
+    struct spread spread = {.key = L_HOSTNAME, .max_skew = 5, .sel = {.n = 0}};
+    fix_use_types(f, types, 3);
+    fix_pool(f, "main",
+             crowds[_i].spot ? "karpenter.sh/capacity-type In spot"
+                             : "karpenter.sh/capacity-type In on-demand");
+    for (int i = 0; i < 15; i++) {
+        struct pod_class *c = fix_class(f, 900, 256);
+        c->spreads = &spread;
+        c->n_spreads = 1;
+        struct pod *p = fix_pod(f, c, arena_printf(&f->a, "pod-%02d", i));
+        p->owner_uid = crowds[_i].owned ? "one" : "";
+    }
+    f->opt.placement = PLACEMENT_CHEAPEST;
+    const struct sched_result *r = fix_schedule(f, 3);
+    ck_assert_uint_eq(placed(r), 15);
+    ck_assert_uint_eq(r->n_claims, crowds[_i].claims);
+    fix_done(f);
+}
+END_TEST
+
+UNIT_MAIN("improve", UNIT_TEST(random_worlds), UNIT_CASES(one_node_more, splits),
+          UNIT_CASES(spot_stays_spread, crowds))

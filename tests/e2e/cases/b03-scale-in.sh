@@ -24,7 +24,7 @@ expect 45 "instances" 1 instances
 expect 15 "nodes" 1 nodes
 equal "the node that left" 0 "$(names node "$out")"
 expect 20 "running pods" 10 running
-equal "evictions" "$(ask 'p["actions"][0]["nodesOut"][0]["podsMoved"]')" "$(audit "$mark" writes | grep -c '^create pods/eviction ')"
+equal "evicted pods" "$(ask 'p["actions"][0]["nodesOut"][0]["podsMoved"]')" "$(audit "$mark" writes | grep '^create pods/eviction ' | cut -d' ' -f3 | sort -u | grep -c .)"
 history() { kubectl get configmap -n karp karp-history -o 'jsonpath={.data.history\.json}' | python3 -c 'import json,sys; print([e.get("planDigest") for e in json.load(sys.stdin)["entries"]][-1])'; }
 expect 20 "the plan in the history" "$digest" history
 equal "pairs" ok "$(ec2 pairs)"

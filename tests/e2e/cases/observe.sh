@@ -27,10 +27,10 @@ equal "the Lease's holder" 'karpenter-*' "$(lease_holder)"
 equal "claims" 0 "$(claims)"
 # The next process goes on with the sums.
 agent_kill agent
-agent_start agent --mode=observe
-agent_ready agent
 writes() { audit "$mark" writes | grep -c ' configmaps karp/karp-observed '; }
 had=$(writes)
+agent_start agent --mode=observe
+agent_ready agent
 more() { [ "$(writes)" -gt "$had" ] && echo more; }
 expect 20 "a further write" more more
 equal "what it would have launched" '1 10' "$(observed '.total.would.launched} {.total.would.pods')"
