@@ -25,15 +25,16 @@ for p in $pools; do
     scale 8 "$p" # one after the other, so that each has one node
     expect 60 "running pods of $p" 8 running "$p"
 done
+declare -A was
 for p in $pools; do
-    declare "was_$p=$(claim "$p")"
+    was[$p]=$(claim "$p")
     scale 1 "$p"
 done
 expect 90 "requests that wait" 6 pending
 equal "taints" "" "$(tainted)"
 equal "the attention of status" 1 "$(karp viewer status | grep -c 'approval  *6 requests wait for a decision')"
 equal "whose consent the plan lacks" '*wait for a person: kubectl karp approve*' "$(karp viewer consolidate --dry-run)"
-equal "and a node" '*approval *no *request dr-* waits for a decision*' "$(karp viewer explain nodeclaim "$was_denied")"
+equal "and a node" '*approval *no *request dr-* waits for a decision*' "$(karp viewer explain nodeclaim "${was[denied]}")"
 r=$(request approved)
 equal "the plan holds" '*fresh  checked against the cluster now: still valid*' "$(karp viewer approve "$r" --show)"
 equal "the columns" "$r Underutilized 1 1 1 *" "$(kubectl get dreq "$r" --no-headers | xargs)"
@@ -43,11 +44,11 @@ digest=$(field dreq "$r" .spec.planDigest)
 equal "a grant" '*created*' "$(karp approver grant now --pool granted --reason Underutilized --max-nodes-per-hour 1 --for 1h --yes)"
 equal "a denial" '*denied*' "$(karp operator deny "$(request denied)" --yes)"
 lost=$(request superseded)
-kubectl delete nodeclaim "$was_superseded" --wait=false >/dev/null
+kubectl delete nodeclaim "${was[superseded]}" --wait=false >/dev/null
 equal "an approval, followed to its end" "*$r *> Executing*> Succeeded*" "$(karp approver approve "$r" --yes --wait)"
 equal "who" "approver@example.com" "$(field dreq "$r" .status.approvedBy)"
 equal "another node of pool approved" "approved-*" "$(claim approved)"
-[ "$(claim approved)" != "$was_approved" ] || die "the node of pool approved is the old one"
+[ "$(claim approved)" != "${was[approved]}" ] || die "the node of pool approved is the old one"
 history() { kubectl get configmap -n karp karp-history -o 'jsonpath={.data.history\.json}' | grep -c "$digest" || true; }
 expect 20 "the plan in the history" '[1-9]*' history
 expect 90 "the request that is granted" Succeeded phase granted
@@ -61,9 +62,9 @@ expire=$(request lapsed)
 expect 120 "the request that nobody looked at" Expired field dreq "$expire" .status.phase
 equal "its approval" '*refused*Expired*' "$(karp approver approve "$expire" --yes)"
 kubectl patch dreq "$expire" --type merge -p '{"spec": {"decision": "Approved", "decidedBy": "admin"}}' >/dev/null
-stays 25 "the node of pool lapsed" "$was_lapsed" claim lapsed
-equal "the node of pool waits" "$was_waits" "$(claim waits)"
-equal "the node of pool denied" "$was_denied" "$(claim denied)"
+stays 25 "the node of pool lapsed" "${was[lapsed]}" claim lapsed
+equal "the node of pool waits" "${was[waits]}" "$(claim waits)"
+equal "the node of pool denied" "${was[denied]}" "$(claim denied)"
 equal "the expired one" Expired "$(field dreq "$expire" .status.phase)"
 equal "who decided what the agent filed" "" "$(audit "$mark" writes | grep -E '^(update|patch) disruptionrequests ' || true)"
 no_refusals "$mark"
