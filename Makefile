@@ -54,7 +54,7 @@ src = $(sort $(wildcard $(1)/*.c))
 obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
 BASE_SRC := $(call src,common/base)
-CORE_SRC := $(call src,common/core)
+CORE_SRC := $(call src,common/core) $(foreach d,sched improve disrupt consent ec2,$(call src,common/core/$(d)))
 NET_SRC := $(call src,common/net)
 KUBE_SRC := $(call src,common/kube)
 AWS_SRC := $(call src,common/aws)
@@ -63,7 +63,7 @@ AWS_SRC := $(call src,common/aws)
 AGENT_MAIN := agent/main.c agent/httpd.c
 AGENT_SRC := $(filter-out $(AGENT_MAIN),$(call src,agent) $(foreach d,cloud store work lead plan claim history observe leave consent disrupt,$(call src,agent/$(d))))
 CMD_MAIN := cmd/main.c
-CMD_SRC := $(filter-out $(CMD_MAIN),$(call src,cmd))
+CMD_SRC := $(filter-out $(CMD_MAIN),$(call src,cmd) $(foreach d,read status explain disrupt act,$(call src,cmd/$(d))))
 SIM_MAIN := tests/sim/karp_sim.c tests/sim/karp_ec2.c tests/sim/ec2_http.c
 SIM_SRC := $(filter-out $(SIM_MAIN),$(call src,tests/sim) $(call src,tests/sim/kube) $(call src,tests/sim/kube/sched) \
            $(call src,tests/sim/kube/ctl) $(call src,tests/sim/kube/rule) $(call src,tests/sim/ec2) $(call src,tests/sim/diff))

@@ -5,9 +5,9 @@
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
 #include "common/base/tzone.h"
-#include "common/core/approval.h"
-#include "common/core/catalog.h"
-#include "common/core/consolidate.h"
+#include "common/core/consent/approval.h"
+#include "common/core/disrupt/consolidate.h"
+#include "common/core/ec2/catalog.h"
 #include "common/core/labels.h"
 #include "common/kube/decode.h"
 

@@ -11,8 +11,8 @@
 #include "common/base/arena.h"
 #include "common/base/err.h"
 #include "common/base/log.h"
-#include "common/core/candidate.h"
-#include "common/core/sched.h"
+#include "common/core/disrupt/candidate.h"
+#include "common/core/sched/sched.h"
 
 enum agent_mode { MODE_FULL, MODE_OBSERVE, MODE_PROVISION };
 

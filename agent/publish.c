@@ -12,7 +12,7 @@
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
-#include "common/core/ec2type.h"
+#include "common/core/ec2/ec2type.h"
 #include "common/kube/client.h"
 
 #define PUBLISH_ARENA_MAX ((size_t)16 << 20)

@@ -1,12 +1,12 @@
 /* report.c - see report.h. */
 #include "report.h"
 
+#include "cmd/read/facts.h"
+#include "cmd/status/money.h"
 #include "common/base/quantity.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
 #include "common/core/labels.h"
-#include "facts.h"
-#include "money.h"
 #include "screen.h"
 #include "table.h"
 

@@ -5,7 +5,7 @@
 #ifndef KARP_CMD_REPORT_H
 #define KARP_CMD_REPORT_H
 
-#include "budgetview.h"
+#include "cmd/explain/budgetview.h"
 #include "common/core/explain.h"
 #include "session.h"
 

@@ -1,11 +1,11 @@
 /* screen.c - see screen.h. */
 #include "screen.h"
 
+#include "cmd/status/money.h"
 #include "common/base/clock.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
-#include "common/core/catalog.h"
-#include "money.h"
+#include "common/core/ec2/catalog.h"
 #include "table.h"
 
 #define GIB (INT64_C(1) << 30)

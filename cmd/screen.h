@@ -4,8 +4,8 @@
 #ifndef KARP_CMD_SCREEN_H
 #define KARP_CMD_SCREEN_H
 
+#include "cmd/read/prices.h"
 #include "common/base/arena.h"
-#include "prices.h"
 #include "term.h"
 
 #define SCREEN_COLUMNS 100u /* where the terminal's width is not known */

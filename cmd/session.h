@@ -8,11 +8,11 @@
 #ifndef KARP_CMD_SESSION_H
 #define KARP_CMD_SESSION_H
 
+#include "cmd/disrupt/decide.h"
+#include "cmd/read/gather.h"
+#include "cmd/read/held.h"
+#include "cmd/read/objects.h"
 #include "common/core/explain.h"
-#include "decide.h"
-#include "gather.h"
-#include "held.h"
-#include "objects.h"
 
 struct disrupt;
 

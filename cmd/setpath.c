@@ -1,9 +1,9 @@
 /* setpath.c - see setpath.h. */
 #include "setpath.h"
 
+#include "cmd/read/objects.h"
 #include "common/base/str.h"
 #include "common/base/yamlx.h"
-#include "objects.h"
 
 /* ---- taking it apart ------------------------------------------------------------------------- */
 

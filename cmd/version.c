@@ -1,10 +1,10 @@
 /* version.c - `kubectl karp version`. */
 #include "cmd.h"
 
+#include "cmd/read/connect.h"
+#include "cmd/read/facts.h"
+#include "cmd/read/gather.h"
 #include "common/base/jsonx.h"
-#include "connect.h"
-#include "facts.h"
-#include "gather.h"
 #include "opts_table.h"
 #include "out.h"
 

@@ -1,12 +1,12 @@
 /* whatif.c - see whatif.h. */
 #include "whatif.h"
 
+#include "cmd/read/input.h"
+#include "cmd/read/workload.h"
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
 #include "common/base/yamlx.h"
-#include "input.h"
 #include "setpath.h"
-#include "workload.h"
 
 struct touched {
     enum kube_kind kind;

@@ -1,17 +1,17 @@
 /* world.c - see world.h. */
 #include "world.h"
 
+#include "cmd/read/held.h"
+#include "cmd/read/objects.h"
 #include "common/base/alloc.h"
 #include "common/base/clock.h"
 #include "common/base/jsonx.h"
 #include "common/base/map.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
-#include "common/core/dgrant.h"
-#include "common/core/dreq.h"
+#include "common/core/consent/dgrant.h"
+#include "common/core/consent/dreq.h"
 #include "common/core/labels.h"
-#include "held.h"
-#include "objects.h"
 
 #include <stdarg.h>
 

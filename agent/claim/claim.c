@@ -5,7 +5,7 @@
 #include "agent/store/store.h"
 #include "agent/work/metrics.h"
 #include "common/base/str.h"
-#include "common/core/catalog.h"
+#include "common/core/ec2/catalog.h"
 
 static const char *label(const struct runtime *rt, const struct labels *l, sym key)
 {

@@ -8,7 +8,7 @@
 #include "claim.h"
 #include "common/base/alloc.h"
 #include "common/base/str.h"
-#include "common/core/candidate.h"
+#include "common/core/disrupt/candidate.h"
 
 #define BACKOFF_NS (1 * NS_PER_S)
 #define BACKOFF_MAX_NS (30 * NS_PER_S)

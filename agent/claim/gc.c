@@ -12,7 +12,7 @@
 #include "common/base/price.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
-#include "common/core/catalog.h"
+#include "common/core/ec2/catalog.h"
 #include "common/kube/list.h"
 
 #define CLAIMS_MAX STORE_MAX_OBJECTS

@@ -14,7 +14,7 @@
 #ifndef KARP_AGENT_CLOUD_CLOUD_H
 #define KARP_AGENT_CLOUD_CLOUD_H
 
-#include "common/core/drift.h"
+#include "common/core/disrupt/drift.h"
 #include "common/core/snapshot.h"
 
 #define TAG_CLAIM_UID "karp.dev/nodeclaim-uid"

@@ -27,7 +27,7 @@
 #include "cloud.h"
 #include "common/aws/ec2.h"
 #include "common/base/map.h"
-#include "common/core/ec2type.h"
+#include "common/core/ec2/ec2type.h"
 #include "job.h"
 
 #include <jansson.h>

@@ -9,7 +9,7 @@
 #include "common/base/alloc.h"
 #include "common/base/sort.h"
 #include "common/base/str.h"
-#include "common/core/approval.h"
+#include "common/core/consent/approval.h"
 #include "common/kube/events.h"
 #include "fate.h"
 

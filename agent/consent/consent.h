@@ -40,8 +40,8 @@
 #define KARP_AGENT_CONSENT_H
 
 #include "agent/leave/command.h"
-#include "common/core/consolidate.h"
-#include "common/core/dreq.h"
+#include "common/core/consent/dreq.h"
+#include "common/core/disrupt/consolidate.h"
 
 #define CONSENT_KEEP_NS (24 * NS_PER_H)      /* closed ones, and so a denial */
 #define CONSENT_CLOSED_MAX 1000u             /* more are deleted earlier, oldest first */

@@ -6,7 +6,7 @@
 #include "common/base/alloc.h"
 #include "common/base/sort.h"
 #include "common/base/str.h"
-#include "common/core/approval.h"
+#include "common/core/consent/approval.h"
 #include "consent_int.h"
 #include "fate.h"
 #include "filing.h"

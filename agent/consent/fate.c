@@ -3,8 +3,8 @@
 
 #include "agent/store/store.h"
 #include "common/base/str.h"
-#include "common/core/approval.h"
-#include "common/core/catalog.h"
+#include "common/core/consent/approval.h"
+#include "common/core/ec2/catalog.h"
 #include "consent.h"
 
 static int64_t now_of(const struct runtime *rt)

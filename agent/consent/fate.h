@@ -10,8 +10,8 @@
 #define KARP_AGENT_FATE_H
 
 #include "agent/runtime.h"
-#include "common/core/dgrant.h"
-#include "common/core/dreq.h"
+#include "common/core/consent/dgrant.h"
+#include "common/core/consent/dreq.h"
 
 #define FATE_RATE_NS NS_PER_H
 #define FATE_TEXT 256

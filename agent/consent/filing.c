@@ -7,7 +7,7 @@
 #include "common/base/sort.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
-#include "common/core/approval.h"
+#include "common/core/consent/approval.h"
 
 /* ---- risk --------------------------------------------------------------------------------------
  */

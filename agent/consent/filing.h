@@ -5,8 +5,8 @@
 #define KARP_AGENT_FILING_H
 
 #include "agent/runtime.h"
-#include "common/core/consolidate.h"
-#include "common/core/dreq.h"
+#include "common/core/consent/dreq.h"
+#include "common/core/disrupt/consolidate.h"
 
 #include <jansson.h>
 

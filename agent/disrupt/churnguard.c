@@ -7,7 +7,7 @@
 #include "common/base/map.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
-#include "common/core/candidate.h"
+#include "common/core/disrupt/candidate.h"
 
 #define CONDITION "ChurnGuard"
 #define KEEP 8 /* moves of one side that are remembered; CHURNGUARD_MOVES need no more */

@@ -17,7 +17,7 @@
 #include "common/base/alloc.h"
 #include "common/base/map.h"
 #include "common/base/str.h"
-#include "common/core/approval.h"
+#include "common/core/consent/approval.h"
 #include "common/kube/events.h"
 #include "driftguard.h"
 #include "proposal.h"

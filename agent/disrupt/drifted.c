@@ -12,7 +12,7 @@
 #include "common/base/alloc.h"
 #include "common/base/map.h"
 #include "common/base/str.h"
-#include "common/core/drift.h"
+#include "common/core/disrupt/drift.h"
 #include "driftguard.h"
 
 #define CONDITION "Drifted"

@@ -5,8 +5,8 @@
 #ifndef KARP_AGENT_PROPOSAL_H
 #define KARP_AGENT_PROPOSAL_H
 
-#include "common/core/consolidate.h"
-#include "common/core/dreq.h"
+#include "common/core/consent/dreq.h"
+#include "common/core/disrupt/consolidate.h"
 
 struct proposal {
     enum disruption_reason reason;

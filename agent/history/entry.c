@@ -8,8 +8,8 @@
 #include "common/base/price.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
-#include "common/core/approval.h"
-#include "common/core/catalog.h"
+#include "common/core/consent/approval.h"
+#include "common/core/ec2/catalog.h"
 #include "why.h"
 
 bool entry_due(const struct nodeclaim *nc)

@@ -55,7 +55,7 @@
 
 #include "agent/plan/order.h"
 #include "agent/runtime.h"
-#include "common/core/sched.h"
+#include "common/core/sched/sched.h"
 
 #define COMMAND_ID ORDER_COMMAND
 #define COMMAND_MEMBERS_MAX 1000

@@ -13,8 +13,8 @@
 #include "common/base/alloc.h"
 #include "common/base/map.h"
 #include "common/base/str.h"
-#include "common/core/approval.h"
-#include "common/core/candidate.h"
+#include "common/core/consent/approval.h"
+#include "common/core/disrupt/candidate.h"
 #include "common/kube/events.h"
 #include "holds.h"
 

@@ -8,7 +8,7 @@
 #include "common/base/alloc.h"
 #include "common/base/map.h"
 #include "common/base/str.h"
-#include "common/core/hold.h"
+#include "common/core/consent/hold.h"
 #include "common/kube/events.h"
 
 struct holds {

@@ -7,7 +7,7 @@
 #include "common/base/alloc.h"
 #include "common/base/map.h"
 #include "common/base/str.h"
-#include "common/core/budget.h"
+#include "common/core/disrupt/budget.h"
 #include "common/kube/events.h"
 
 struct pace {

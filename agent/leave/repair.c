@@ -11,7 +11,7 @@
 #include "common/base/alloc.h"
 #include "common/base/map.h"
 #include "common/base/str.h"
-#include "common/core/sched.h"
+#include "common/core/sched/sched.h"
 #include "common/kube/events.h"
 #include "depart.h"
 #include "holds.h"

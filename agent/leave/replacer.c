@@ -14,7 +14,7 @@
 #include "common/base/map.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
-#include "common/core/candidate.h"
+#include "common/core/disrupt/candidate.h"
 #include "common/kube/events.h"
 #include "expiration.h"
 #include "holds.h"

@@ -13,7 +13,7 @@
 #include "common/base/price.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
-#include "common/core/catalog.h"
+#include "common/core/ec2/catalog.h"
 #include "sums.h"
 
 #define BY_KARP "karp"

@@ -16,7 +16,7 @@
 #include "common/base/jsonx.h"
 #include "common/base/map.h"
 #include "common/base/str.h"
-#include "common/core/sched.h"
+#include "common/core/sched/sched.h"
 #include "common/kube/events.h"
 #include "ineffective.h"
 

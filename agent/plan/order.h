@@ -10,7 +10,7 @@
 #define KARP_AGENT_ORDER_H
 
 #include "agent/runtime.h"
-#include "common/core/sched.h"
+#include "common/core/sched/sched.h"
 
 #include <jansson.h>
 

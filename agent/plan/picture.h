@@ -12,7 +12,7 @@
 #define KARP_AGENT_PICTURE_H
 
 #include "agent/runtime.h"
-#include "common/core/sched.h"
+#include "common/core/sched/sched.h"
 #include "common/core/snapshot.h"
 
 struct picture_in {

@@ -9,7 +9,7 @@
 #define KARP_AGENT_PROVISION_REPORT_H
 
 #include "agent/runtime.h"
-#include "common/core/sched.h"
+#include "common/core/sched/sched.h"
 #include "order.h"
 
 #define FAILED_SCHEDULING_NS (5 * NS_PER_MIN)

@@ -12,7 +12,7 @@
 #include "common/base/jsonx.h"
 #include "common/base/map.h"
 #include "common/base/str.h"
-#include "common/core/sched.h"
+#include "common/core/sched/sched.h"
 #include "creator.h"
 #include "order.h"
 #include "picture.h"

@@ -8,8 +8,8 @@
 #include "common/base/alloc.h"
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
-#include "common/core/dgrant.h"
-#include "common/core/dreq.h"
+#include "common/core/consent/dgrant.h"
+#include "common/core/consent/dreq.h"
 #include "common/kube/decode.h"
 #include "store_internal.h"
 

@@ -1,9 +1,9 @@
 /* explain.c - see explain.h. */
 #include "explain.h"
 
-#include "hostport.h"
+#include "common/core/sched/hostport.h"
+#include "common/core/sched/sched_int.h"
 #include "labels.h"
-#include "sched_int.h"
 #include "want.h"
 
 #define NODE_GROUPS_MAX 1000u  /* different reasons of nodes; the rest joins the last */

@@ -25,7 +25,7 @@
 #ifndef KARP_CORE_EXPLAIN_H
 #define KARP_CORE_EXPLAIN_H
 
-#include "sched.h"
+#include "common/core/sched/sched.h"
 
 struct explain_step {
     enum reason_code code;

@@ -1,9 +1,9 @@
 /* plan.c - see plan.h. */
 #include "plan.h"
 
-#include "approval.h"
 #include "common/base/sort.h"
 #include "common/base/str.h"
+#include "common/core/consent/approval.h"
 #include "labels.h"
 
 /* ---- canonical JSON ----------------------------------------------------------------------------

@@ -12,7 +12,7 @@
 #define KARP_CORE_PLAN_H
 
 #include "common/base/hash.h"
-#include "consolidate.h"
+#include "common/core/disrupt/consolidate.h"
 
 #define PLAN_MAX_TYPES 60 /* instance types of a new node that are told */
 #define PLAN_MAX_TEXT ((size_t)1 << 30)

@@ -17,7 +17,7 @@
 #ifndef KARP_CORE_PREFERENCE_H
 #define KARP_CORE_PREFERENCE_H
 
-#include "sched.h"
+#include "common/core/sched/sched.h"
 
 enum preference_kind { PREFER_NODE, PREFER_NEAR, PREFER_APART, PREFER_SPREAD, PREFER_NO_TAINT };
 

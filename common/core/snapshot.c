@@ -4,7 +4,7 @@
 #include "common/base/hash.h"
 #include "common/base/sort.h"
 #include "common/base/str.h"
-#include "daemonset.h"
+#include "common/core/sched/daemonset.h"
 #include "labels.h"
 #include "template.h"
 #include "want.h"

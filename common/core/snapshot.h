@@ -34,7 +34,7 @@
 #ifndef KARP_CORE_SNAPSHOT_H
 #define KARP_CORE_SNAPSHOT_H
 
-#include "catalog.h"
+#include "common/core/ec2/catalog.h"
 #include "reason.h"
 
 /* What is bound to one node, kept up to date by the driver. Terminal pods do not count. */

@@ -10,7 +10,7 @@
 #ifndef KARP_CORE_TEMPLATE_H
 #define KARP_CORE_TEMPLATE_H
 
-#include "catalog.h"
+#include "common/core/ec2/catalog.h"
 
 struct overhead_group {
     uint64_t *types; /* bitset */

@@ -16,8 +16,8 @@
 #ifndef KARP_KUBE_AUTH_H
 #define KARP_KUBE_AUTH_H
 
-#include "common/kube/config.h"
 #include "common/net/loop.h"
+#include "config.h"
 
 #define KUBE_TOKEN_MAX (64u << 10)
 #define KUBE_TOKEN_REREAD_NS (INT64_C(60) * 1000000000)

@@ -12,7 +12,7 @@
 #define KARP_KUBE_CLIENT_H
 
 #include "common/base/buf.h"
-#include "common/kube/port.h"
+#include "port.h"
 
 #include <stdbool.h>
 

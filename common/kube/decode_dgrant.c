@@ -4,8 +4,8 @@
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
 #include "common/base/tzone.h"
-#include "common/core/approval.h"
-#include "common/core/dgrant.h"
+#include "common/core/consent/approval.h"
+#include "common/core/consent/dgrant.h"
 #include "decode_priv.h"
 
 #define CHUNK 512u

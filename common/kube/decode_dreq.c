@@ -4,9 +4,9 @@
 #include "common/base/price.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
-#include "common/core/approval.h"
-#include "common/core/catalog.h"
-#include "common/core/dreq.h"
+#include "common/core/consent/approval.h"
+#include "common/core/consent/dreq.h"
+#include "common/core/ec2/catalog.h"
 #include "decode_priv.h"
 
 #define CHUNK 2048u

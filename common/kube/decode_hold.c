@@ -3,7 +3,7 @@
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
-#include "common/core/hold.h"
+#include "common/core/consent/hold.h"
 #include "decode_priv.h"
 
 #define CHUNK 512u

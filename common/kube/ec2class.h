@@ -9,7 +9,7 @@
 #ifndef KARP_KUBE_EC2CLASS_H
 #define KARP_KUBE_EC2CLASS_H
 
-#include "common/core/ec2type.h"
+#include "common/core/ec2/ec2type.h"
 
 #include <jansson.h>
 

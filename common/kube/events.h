@@ -17,9 +17,9 @@
 #ifndef KARP_KUBE_EVENTS_H
 #define KARP_KUBE_EVENTS_H
 
+#include "client.h"
 #include "common/base/clock.h"
 #include "common/base/entropy.h"
-#include "common/kube/client.h"
 
 #define EVENTS_WINDOW_NS (INT64_C(120) * 1000000000)
 #define EVENTS_BURST 50

@@ -20,10 +20,10 @@
 #ifndef KARP_KUBE_HTTP_PORT_H
 #define KARP_KUBE_HTTP_PORT_H
 
-#include "common/kube/config.h"
-#include "common/kube/port.h"
-#include "common/kube/status.h"
 #include "common/net/loop.h"
+#include "config.h"
+#include "port.h"
+#include "status.h"
 
 #define KUBE_HTTP_OPEN_MAX 20000u /* requests and watches */
 

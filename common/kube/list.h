@@ -11,7 +11,7 @@
 #ifndef KARP_KUBE_LIST_H
 #define KARP_KUBE_LIST_H
 
-#include "common/kube/client.h"
+#include "client.h"
 
 #define KUBE_LIST_PAGE 500u
 #define KUBE_LIST_PAGE_PODS 250u

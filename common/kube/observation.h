@@ -11,7 +11,7 @@
 #ifndef KARP_KUBE_OBSERVATION_H
 #define KARP_KUBE_OBSERVATION_H
 
-#include "common/core/ec2type.h"
+#include "common/core/ec2/ec2type.h"
 
 #include <jansson.h>
 

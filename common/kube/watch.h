@@ -26,10 +26,10 @@
 #ifndef KARP_KUBE_WATCH_H
 #define KARP_KUBE_WATCH_H
 
+#include "client.h"
 #include "common/base/clock.h"
 #include "common/base/entropy.h"
 #include "common/base/timer.h"
-#include "common/kube/client.h"
 
 #define WATCH_STALL_NS (INT64_C(150) * 1000000000)
 #define WATCH_BACKOFF_MIN_NS (INT64_C(800) * 1000000)

@@ -12,10 +12,10 @@
 #ifndef KARP_BENCH_H
 #define KARP_BENCH_H
 
-#include "cmd/types.h"
+#include "cmd/read/types.h"
 #include "cmd/world.h"
-#include "common/core/consolidate.h"
-#include "common/core/sched.h"
+#include "common/core/disrupt/consolidate.h"
+#include "common/core/sched/sched.h"
 
 #define BENCH_REPEAT_MAX 1000u
 #define BENCH_FILES_MAX 64u

@@ -1,8 +1,8 @@
 /* bench_input.c - see bench.h. */
 #include "bench.h"
 
-#include "cmd/input.h"
-#include "cmd/prices.h"
+#include "cmd/read/input.h"
+#include "cmd/read/prices.h"
 #include "cmd/usage.h"
 #include "common/base/jsonx.h"
 #include "common/base/str.h"

@@ -1,7 +1,7 @@
 /* bench_run.c - see bench.h. */
 #include "bench.h"
 
-#include "cmd/money.h"
+#include "cmd/status/money.h"
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
 

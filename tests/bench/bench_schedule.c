@@ -1,7 +1,7 @@
 /* bench_schedule.c - karp-bench schedule: pending pods to new nodes; see bench.h. */
 #include "bench.h"
 
-#include "cmd/money.h"
+#include "cmd/status/money.h"
 #include "common/base/jsonx.h"
 
 /* ---- one run --------------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* bench_suite.c - see bench.h. */
 #include "bench.h"
 
-#include "cmd/input.h"
+#include "cmd/read/input.h"
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
 

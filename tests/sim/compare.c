@@ -5,8 +5,8 @@
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
-#include "kube/podspec.h"
-#include "kube/world.h"
+#include "tests/sim/kube/podspec.h"
+#include "tests/sim/kube/world.h"
 
 #define LINE_BYTES_MAX (16u << 20)
 #define WHO "compare"

@@ -5,7 +5,7 @@
 #ifndef KARP_SIM_CONSENTLOOK_H
 #define KARP_SIM_CONSENTLOOK_H
 
-#include "kube/api.h"
+#include "tests/sim/kube/api.h"
 
 /*
  * NULL, or why not: a DisruptionRequest that names the claim by UID for that reason has to be

@@ -5,8 +5,8 @@
 #define KARP_SIM_DISRUPTLOOK_H
 
 #include "common/base/clock.h"
-#include "ec2/ec2.h"
-#include "kube/api.h"
+#include "tests/sim/ec2/ec2.h"
+#include "tests/sim/kube/api.h"
 
 #define DISRUPTLOOK_PRICES_NS (20 * NS_PER_MIN) /* decided on before prices changed */
 

@@ -22,8 +22,8 @@
 #define KARP_TESTS_SIM_EC2_HTTP_H
 
 #include "common/net/loop.h"
-#include "ec2/ec2.h"
-#include "ec2/ec2_sigv4.h"
+#include "tests/sim/ec2/ec2.h"
+#include "tests/sim/ec2/ec2_sigv4.h"
 
 #define EC2_HTTP_BODY_MAX (16u << 20)
 #define EC2_HTTP_CONNECTIONS 1000u

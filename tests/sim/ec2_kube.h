@@ -17,7 +17,7 @@
 #define KARP_TESTS_SIM_EC2_KUBE_H
 
 #include "common/kube/port.h"
-#include "ec2/ec2.h"
+#include "tests/sim/ec2/ec2.h"
 
 #define EC2_KUBE_ANNOTATION "kwok.x-k8s.io/node"
 #define EC2_KUBE_NODES_MAX 20000u

@@ -29,8 +29,8 @@
 #ifndef KARP_SIM_FAULTS_H
 #define KARP_SIM_FAULTS_H
 
-#include "ec2/ec2.h"
-#include "kube/api.h"
+#include "tests/sim/ec2/ec2.h"
+#include "tests/sim/kube/api.h"
 
 #define FAULTS_GRACE_NS (INT64_C(25) * 60 * NS_PER_S)
 

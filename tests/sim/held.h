@@ -5,7 +5,7 @@
 #ifndef KARP_SIM_HELD_H
 #define KARP_SIM_HELD_H
 
-#include "kube/world.h"
+#include "tests/sim/kube/world.h"
 
 #define HELD_GRACE_NS (5 * NS_PER_S)
 

@@ -5,7 +5,7 @@
 #ifndef KARP_SIM_HISTORYLOOK_H
 #define KARP_SIM_HISTORYLOOK_H
 
-#include "kube/api.h"
+#include "tests/sim/kube/api.h"
 
 /* Entries all of whose fields named in `want` have these texts; NULL or an empty map: all. A list
  * of the entry counts as its number of elements. */

@@ -11,10 +11,10 @@
 #include "guest.h"
 #include "held.h"
 #include "historylook.h"
-#include "kube/podspec.h"
 #include "limits.h"
 #include "run.h"
 #include "starved.h"
+#include "tests/sim/kube/podspec.h"
 #include "view.h"
 
 #define WATCHDOG_MAX 200000u

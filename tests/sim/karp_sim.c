@@ -19,8 +19,8 @@
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
 #include "compare.h"
-#include "diff/differential.h"
 #include "run.h"
+#include "tests/sim/diff/differential.h"
 
 #include <malloc.h>
 #include <sys/resource.h>

@@ -6,7 +6,7 @@
 #include "common/base/map.h"
 #include "common/base/quantity.h"
 #include "common/base/str.h"
-#include "kube/podspec.h"
+#include "tests/sim/kube/podspec.h"
 
 #define CLAIMS_MAX 200000u
 #define DISRUPTED "karpenter.sh/disrupted"

@@ -9,7 +9,7 @@
 #ifndef KARP_SIM_LIMITS_H
 #define KARP_SIM_LIMITS_H
 
-#include "kube/api.h"
+#include "tests/sim/kube/api.h"
 
 #define POOL_LABEL "karpenter.sh/nodepool"
 

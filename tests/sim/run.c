@@ -3,7 +3,7 @@
 #include "common/base/alloc.h"
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
-#include "common/core/catalog.h"
+#include "common/core/ec2/catalog.h"
 #include "expect.h"
 #include "faults.h"
 #include "guest.h"

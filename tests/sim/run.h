@@ -11,10 +11,10 @@
 #ifndef KARP_SIM_RUN_H
 #define KARP_SIM_RUN_H
 
-#include "ec2/ec2.h"
 #include "faults.h"
-#include "kube/world.h"
 #include "scenario.h"
+#include "tests/sim/ec2/ec2.h"
+#include "tests/sim/kube/world.h"
 
 #define RUN_FAILURES_MAX 100
 #define RUN_VIOLATIONS_MAX 100

@@ -8,8 +8,8 @@
 #include "common/base/yamlx.h"
 #include "common/core/labels.h"
 #include "common/kube/decode.h"
-#include "kube/api.h"
 #include "step_check.h"
+#include "tests/sim/kube/api.h"
 
 #include <errno.h>
 

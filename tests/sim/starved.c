@@ -4,9 +4,9 @@
 #include "common/base/jsonx.h"
 #include "common/base/quantity.h"
 #include "common/base/str.h"
-#include "common/core/ec2table.h"
-#include "kube/podspec.h"
+#include "common/core/ec2/ec2table.h"
 #include "run.h"
+#include "tests/sim/kube/podspec.h"
 
 #define POOL "karpenter.sh/nodepool"
 #define MIB (INT64_C(1) << 20)

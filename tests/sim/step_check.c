@@ -4,7 +4,7 @@
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
 #include "expect.h"
-#include "kube/api.h"
+#include "tests/sim/kube/api.h"
 
 #define PLACE_MAX 200
 

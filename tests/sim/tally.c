@@ -4,7 +4,7 @@
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
-#include "common/core/catalog.h"
+#include "common/core/ec2/catalog.h"
 #include "guest.h"
 #include "run.h"
 

@@ -5,7 +5,7 @@
 #ifndef KARP_SIM_TALLY_H
 #define KARP_SIM_TALLY_H
 
-#include "kube/api.h"
+#include "tests/sim/kube/api.h"
 
 struct sim_run;
 

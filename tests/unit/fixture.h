@@ -13,7 +13,7 @@
 #include "common/base/str.h"
 #include "common/core/labels.h"
 #include "common/core/reason.h"
-#include "common/core/sched.h"
+#include "common/core/sched/sched.h"
 #include "common/core/snapshot.h"
 
 #define FIX_MAX 16384

@@ -27,7 +27,7 @@
 #include "placetest.h"
 
 #include "common/base/timefmt.h"
-#include "common/core/consolidate.h"
+#include "common/core/disrupt/consolidate.h"
 
 #define F_DEFAULT_REQS "kubernetes.io/arch In amd64; karpenter.sh/capacity-type In on-demand"
 

@@ -8,7 +8,7 @@
 #include "fixture.h"
 #include "unit.h"
 
-#include "common/core/ec2type.h"
+#include "common/core/ec2/ec2type.h"
 
 /* One line per claim and placement, refusals behind: what two runs must agree on. */
 static inline const char *summary(struct fix *f, const struct sched_result *r)

@@ -1,4 +1,4 @@
-#include "common/core/approval.h"
+#include "common/core/consent/approval.h"
 #include "unit.h"
 
 static const struct {

@@ -1,5 +1,5 @@
 /* test_bound.c - what new capacity costs at least: rows with the optimum worked out by hand. */
-#include "common/core/bound.h"
+#include "common/core/improve/bound.h"
 
 #include "placetest.h"
 

@@ -3,7 +3,7 @@
 
 #include "common/base/timefmt.h"
 #include "common/base/tzone.h"
-#include "common/core/budget.h"
+#include "common/core/disrupt/budget.h"
 
 #define ALWAYS NULL, DURATION_ABSENT
 #define HOURS(n) ((n)*3600 * FIX_S)

@@ -1,5 +1,5 @@
 /* test_budgetview.c - a pool's budgets now and when that changes (cmd/budgetview.h). */
-#include "cmd/budgetview.h"
+#include "cmd/explain/budgetview.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
 #include "unit.h"

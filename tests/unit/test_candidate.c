@@ -1,6 +1,6 @@
 #include "plantest.h"
 
-#include "common/core/candidate.h"
+#include "common/core/disrupt/candidate.h"
 
 /* What the callbacks answer. */
 struct says {

@@ -1,7 +1,7 @@
 /* test_catalog.c - building, narrowing by label, need and limit, offerings */
 #include "unit.h"
 
-#include "common/core/catalog.h"
+#include "common/core/ec2/catalog.h"
 #include "common/core/labels.h"
 
 #define N_TYPES 200 /* several words, the last one not full */

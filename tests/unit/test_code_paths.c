@@ -14,7 +14,7 @@
 #include "agent/store/store.h"
 #include "cmd/usage.h"
 #include "cmd/world.h"
-#include "common/core/consolidate.h"
+#include "common/core/disrupt/consolidate.h"
 
 #define WORLDS 500
 #define OBJECTS_MAX 1024

@@ -1,6 +1,6 @@
 /* test_dgrant.c - DisruptionGrants: what is read of them (kube/decode.h) and what they cover, when
  * (core/dgrant.h). */
-#include "common/core/dgrant.h"
+#include "common/core/consent/dgrant.h"
 
 #include "common/base/timefmt.h"
 #include "decodetest.h"

@@ -1,9 +1,9 @@
 /* test_dreq.c - DisruptionRequests: what is read of them (kube/decode.h), and what an approved one
  * covers (core/dreq.h). */
-#include "common/core/dreq.h"
+#include "common/core/consent/dreq.h"
 
-#include "common/core/approval.h"
-#include "common/core/catalog.h"
+#include "common/core/consent/approval.h"
+#include "common/core/ec2/catalog.h"
 #include "decodetest.h"
 
 #define OUT "{nodeClaim: a, uid: u-a, node: n-a, pricePerHour: '0.4'}"

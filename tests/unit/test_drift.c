@@ -1,7 +1,7 @@
 /* test_drift.c - does a claim still agree with its pool and class (core/drift.h)? */
 #include "plantest.h"
 
-#include "common/core/drift.h"
+#include "common/core/disrupt/drift.h"
 
 struct case_ {
     struct fleet *fl;

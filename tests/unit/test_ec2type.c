@@ -1,7 +1,7 @@
 /* test_ec2type.c - worked numbers, node class options, labels, the built-in table */
 #include "unit.h"
 
-#include "common/core/ec2type.h"
+#include "common/core/ec2/ec2type.h"
 #include "common/core/labels.h"
 
 #define MIB (INT64_C(1) << 20)

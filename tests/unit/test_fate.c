@@ -4,7 +4,7 @@
 #include "agent/store/store.h"
 #include "common/base/jsonx.h"
 #include "common/base/yamlx.h"
-#include "common/core/approval.h"
+#include "common/core/consent/approval.h"
 #include "fakeagent.h"
 #include "storepaths.h"
 #include "unit.h"

@@ -1,6 +1,6 @@
 /* test_follow.c - `-w`: blocks where something has changed, errors that pass (cmd/follow.h).
  */
-#include "cmd/follow.h"
+#include "cmd/status/follow.h"
 #include "common/base/str.h"
 #include "unit.h"
 

@@ -1,8 +1,8 @@
 /* test_gather.c - worlds from files and from a server that answers by script (cmd/gather.h,
  * cmd/input.h, cmd/world.h, cmd/facts.h). */
-#include "cmd/facts.h"
-#include "cmd/gather.h"
-#include "cmd/input.h"
+#include "cmd/read/facts.h"
+#include "cmd/read/gather.h"
+#include "cmd/read/input.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
 #include "unit.h"

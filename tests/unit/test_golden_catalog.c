@@ -13,7 +13,7 @@
 #include "common/base/buf.h"
 #include "common/base/map.h"
 #include "common/base/quantity.h"
-#include "common/core/ec2type.h"
+#include "common/core/ec2/ec2type.h"
 #include "common/core/labels.h"
 
 #include <jansson.h>

@@ -1,7 +1,7 @@
 /* test_held.c - pods that cannot be made (cmd/held.h): objects as a snapshot has them, and
  * findings.
  */
-#include "cmd/held.h"
+#include "cmd/read/held.h"
 #include "cmd/world.h"
 #include "common/base/alloc.h"
 #include "common/base/jsonx.h"

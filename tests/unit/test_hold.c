@@ -1,6 +1,6 @@
 /* test_hold.c - Holds: what is read of them (kube/decode.h) and what they are about (core/hold.h).
  */
-#include "common/core/hold.h"
+#include "common/core/consent/hold.h"
 
 #include "decodetest.h"
 

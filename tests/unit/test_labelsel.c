@@ -1,5 +1,5 @@
 /* test_labelsel.c - kubectl's -l (cmd/labelsel.h). */
-#include "cmd/labelsel.h"
+#include "cmd/read/labelsel.h"
 #include "common/base/str.h"
 #include "common/core/labels.h"
 #include "unit.h"

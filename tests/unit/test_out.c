@@ -1,6 +1,6 @@
 /* test_out.c - formats, tables, terminals, money (cmd/out.h, table.h, term.h, money.h). */
-#include "cmd/money.h"
 #include "cmd/out.h"
+#include "cmd/status/money.h"
 #include "cmd/table.h"
 #include "common/base/jsonx.h"
 #include "common/base/str.h"

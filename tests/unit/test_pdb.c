@@ -1,7 +1,7 @@
 /* test_pdb.c - what PodDisruptionBudgets allow (core/pdb.h): eight pods of app=db at most. */
 #include "plantest.h"
 
-#include "common/core/pdb.h"
+#include "common/core/disrupt/pdb.h"
 
 static const struct pdb_row {
     const char *name, *world;

@@ -1,5 +1,5 @@
 /* test_prices.c - price files, regions, catalogs from files (cmd/prices.h, cmd/types.h). */
-#include "cmd/prices.h"
+#include "cmd/read/prices.h"
 #include "common/base/str.h"
 #include "common/core/labels.h"
 #include "unit.h"

@@ -1,8 +1,8 @@
 /* What holds for a pass as a whole: slicing, order of its input, size, random worlds. */
 #include "schedtest.h"
 
-#include "common/core/bound.h"
-#include "common/core/hostport.h"
+#include "common/core/improve/bound.h"
+#include "common/core/sched/hostport.h"
 
 #include <time.h>
 

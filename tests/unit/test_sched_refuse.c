@@ -2,7 +2,7 @@
  * relaxation, refusals. */
 #include "schedtest.h"
 
-#include "common/core/hostport.h"
+#include "common/core/sched/hostport.h"
 
 /* ---- host ports ------------------------------------------------------------------------------ */
 

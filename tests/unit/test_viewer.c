@@ -2,7 +2,7 @@
  * plugin lists (cmd/session.h, cmd/disrupt.h, cmd/snapshot.c), and nothing but reading; karp-agent
  * grants what the agent asks for, and no other verb; karp-approver decides and cannot file, the
  * agent files and cannot decide; karp-operator grants what karp-approver does. */
-#include "cmd/disrupt.h"
+#include "cmd/disrupt/disrupt.h"
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
 #include "common/base/yamlx.h"

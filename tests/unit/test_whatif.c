@@ -7,7 +7,7 @@
  */
 #include "randomfleet.h"
 
-#include "common/core/sched_whatif.h"
+#include "common/core/sched/sched_whatif.h"
 
 #define WORLDS 300
 

@@ -1,6 +1,6 @@
 /* test_workload.c - pods made and taken away (cmd/workload.h), and kept objects (cmd/objects.h). */
-#include "cmd/objects.h"
-#include "cmd/workload.h"
+#include "cmd/read/objects.h"
+#include "cmd/read/workload.h"
 #include "common/base/alloc.h"
 #include "common/base/jsonx.h"
 #include "common/base/str.h"

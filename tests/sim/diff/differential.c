@@ -1,7 +1,7 @@
 /* differential.c - see differential.h */
 #include "differential.h"
 
-#include "cmd/money.h"
+#include "cmd/status/money.h"
 #include "common/base/alloc.h"
 #include "common/base/clock.h"
 #include "common/base/jsonx.h"

@@ -9,7 +9,7 @@
 #define KARP_SIM_DIFF_PLAN_H
 
 #include "cluster.h"
-#include "cmd/decide.h"
+#include "cmd/disrupt/decide.h"
 
 struct diff_plan {
     struct cmd_opts opts;

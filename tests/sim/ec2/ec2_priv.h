@@ -25,7 +25,7 @@
 #include "common/base/map.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
-#include "common/core/ec2type.h"
+#include "common/core/ec2/ec2type.h"
 #include "ec2.h"
 
 #define SUBNET_FREE_IPS 4000

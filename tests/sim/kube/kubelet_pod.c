@@ -5,7 +5,7 @@
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
-#include "ctl/volumes.h"
+#include "tests/sim/kube/ctl/volumes.h"
 
 #define WHO "kubelet"
 #define NOTICE_NS (2 * NS_PER_MS) /* change to kubelet */
