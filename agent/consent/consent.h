@@ -1,7 +1,7 @@
 /*
  * consent.h - disruptions that wait for a person: DisruptionRequests are filed, followed and put to
- * work (core/dreq.h has the object, core/dgrant.h the standing approval, core/approval.h which
- * pools ask for it).
+ * work (core/consent/dreq.h has the object, core/consent/dgrant.h the standing approval,
+ * core/consent/approval.h which pools ask for it).
  *
  *     step of a plan → quiet time → filed: Pending → Approved → Executing → Succeeded, Failed
  *

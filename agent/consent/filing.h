@@ -1,5 +1,5 @@
 /*
- * filing.h - a step of a plan as a DisruptionRequest (core/dreq.h has the shapes).
+ * filing.h - a step of a plan as a DisruptionRequest (core/consent/dreq.h has the shapes).
  */
 #ifndef KARP_AGENT_FILING_H
 #define KARP_AGENT_FILING_H

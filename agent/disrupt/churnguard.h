@@ -10,10 +10,10 @@
  * leaving, cordoned (a person drains it) nor lost, and the pod was deleted or evicted, not
  * preempted. What scaling takes is no move: nothing comes for it.
  *
- * CHURNGUARD_MOVES moves of one owner's pods within CANDIDATE_CHURN_NS (core/candidate.h), one of
- * ours and CHURNGUARD_OTHERS of others at least, make the condition True in the pools that they
- * were taken from, for CANDIDATE_CHURN_NS; its message says whose pods, how often, and who else it
- * may be. Then the count of that owner begins anew. Empty and drifted nodes go on leaving.
+ * CHURNGUARD_MOVES moves of one owner's pods within CANDIDATE_CHURN_NS (core/disrupt/candidate.h),
+ * one of ours and CHURNGUARD_OTHERS of others at least, make the condition True in the pools that
+ * they were taken from, for CANDIDATE_CHURN_NS; its message says whose pods, how often, and who
+ * else it may be. Then the count of that owner begins anew. Empty and drifted nodes go on leaving.
  *
  * The condition outlives the process, moves that were counted do not. At most CHURNGUARD_OWNERS
  * owners are counted at a time.

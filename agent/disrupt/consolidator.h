@@ -24,11 +24,11 @@
  * writing is not allowed, EC2 is failing or the clocks differ. A pool keeps its nodes whose last
  * launches failed (launchlog.h), whose nodes do not register or help nobody.
  *
- * Where a pool asks for a decision about the reason (core/approval.h) the quiet time leads to a
- * DisruptionRequest instead of a command, and an Event DisruptionBlocked on Node and NodeClaim says
- * so. What was approved goes the same way again, from the request instead of from a plan; between
- * being found again and being begun the request is marked as begun, and the plan made once more
- * (consent.h).
+ * Where a pool asks for a decision about the reason (core/consent/approval.h) the quiet time leads
+ * to a DisruptionRequest instead of a command, and an Event DisruptionBlocked on Node and NodeClaim
+ * says so. What was approved goes the same way again, from the request instead of from a plan;
+ * between being found again and being begun the request is marked as begun, and the plan made once
+ * more (consent.h).
  *
  * Mode provision removes nothing; mode observe logs what it would do, each step once, and
  * tells observer.h; what it counted as gone is leaving in the next plan.

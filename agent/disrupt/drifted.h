@@ -1,11 +1,10 @@
 /*
  * drifted.h - the condition Drifted of NodeClaims: True with the reason while the core finds that
- * the claim does not agree with what its pool and class ask for (core/drift.h), or the cloud that
- * its instance lies in other subnets or security groups than its class now has (SecurityGroupDrift,
- * SubnetDrift; cloud.h: cloud_network), absent otherwise. The plugin takes the condition's word for
- * the latter, since no object tells where an instance is.
- * A replacement that a person asked for (karp.dev/replace) is no drift of that kind and is not
- * written.
+ * the claim does not agree with what its pool and class ask for (core/disrupt/drift.h), or the
+ * cloud that its instance lies in other subnets or security groups than its class now has
+ * (SecurityGroupDrift, SubnetDrift; cloud.h: cloud_network), absent otherwise. The plugin takes the
+ * condition's word for the latter, since no object tells where an instance is. A replacement that a
+ * person asked for (karp.dev/replace) is no drift of that kind and is not written.
  *
  * All claims are looked at soon after a pool, a class or a claim changed, and every
  * DRIFTED_PERIOD_NS; what was found goes to driftguard.h too. Mode observe writes nothing.

@@ -1,5 +1,5 @@
 /*
- * emptiness.h - empty nodes go (what is empty: core/candidate.h).
+ * emptiness.h - empty nodes go (what is empty: core/disrupt/candidate.h).
  *
  *     something flips → decide → 15 s of quiet → decide again → command.h
  *
@@ -11,8 +11,8 @@
  * open, the store or the cloud is not ready, writing is not allowed, EC2 is failing or the clocks
  * differ; a pool whose last launches failed keeps its nodes (launchlog.h).
  *
- * Where a pool asks for a decision about empty nodes (core/approval.h) they stay, and an Event says
- * so; with a decision they are consolidator.h's.
+ * Where a pool asks for a decision about empty nodes (core/consent/approval.h) they stay, and an
+ * Event says so; with a decision they are consolidator.h's.
  *
  * Mode provision removes nothing by its own decision; mode observe logs what it would remove
  * and tells observer.h.

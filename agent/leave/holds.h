@@ -1,5 +1,6 @@
 /*
- * holds.h - Holds (core/hold.h) are obeyed: who may not leave now, and which pools launch nothing.
+ * holds.h - Holds (core/consent/hold.h) are obeyed: who may not leave now, and which pools launch
+ * nothing.
  *
  * Whoever removes a node by our own decision asks hold_stops, when he decides and once more right
  * before the deletion is sent: emptiness, replacer, expiration, depart.h's orders of theirs, and
@@ -33,7 +34,7 @@ struct holds;
 /* NULL, or what stops every voluntary end of the node: "hold night by alice until …: reason" of the
  * first by name. Good until the store changes, or its thaw. */
 const char *hold_stops(struct runtime *rt, const struct nodeclaim *nc);
-/* The same as candidate_facts.held (core/candidate.h). */
+/* The same as candidate_facts.held (core/disrupt/candidate.h). */
 const char *hold_stops_node(struct runtime *rt, const struct snapshot_node *n);
 /* NULL, or what keeps new nodes from the pool (name; "" = of no pool). */
 const char *hold_launches(struct runtime *rt, const char *pool);

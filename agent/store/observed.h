@@ -3,9 +3,9 @@
  *
  * When a claim is initialized its Node is held against what the claim was told at its launch. What
  * differs is remembered per class, its hash and instance type, the least of each resource, and
- * planned with from then on (core/ec2type.h): as Karpenter does with memory, and ours: also with
- * cpu, pods and storage, whatever the image, and after a restart, for which publish.h keeps the
- * rows. A row ends with its class, or with the class's hash: other user data, other numbers.
+ * planned with from then on (core/ec2/ec2type.h): as Karpenter does with memory, and ours: also
+ * with cpu, pods and storage, whatever the image, and after a restart, for which publish.h keeps
+ * the rows. A row ends with its class, or with the class's hash: other user data, other numbers.
  *
  * Less than was told (by more than a hundredth), or another number of pods, is something that
  * somebody should look at: the condition CapacityMismatch of the class's NodePools, True as long as

@@ -8,7 +8,7 @@
  *
  * grantedBy is whom the server takes the caller for; where it does not tell, nothing is written.
  * One that is there is never changed: what somebody signed stays what he signed. What it would say
- * is read as the agent reads it (core/dgrant.h) before anybody is asked.
+ * is read as the agent reads it (core/consent/dgrant.h) before anybody is asked.
  */
 #include "change.h"
 #include "cmd/opts_table.h"

@@ -1,6 +1,6 @@
 /*
  * hold.h - `kubectl karp pause, resume, hold, unhold`, and cordon and uncordon of NodePools: Holds
- * (core/hold.h) written and deleted.
+ * (core/consent/hold.h) written and deleted.
  *
  *   command            Hold               about               scope
  *   pause [--all]      pause              the cluster         Disruption; --all: All

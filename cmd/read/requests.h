@@ -1,6 +1,6 @@
 /*
- * requests.h - DisruptionRequests and DisruptionGrants (core/dreq.h, core/dgrant.h), as commands
- * tell of them. Upstream Karpenter files none and knows none.
+ * requests.h - DisruptionRequests and DisruptionGrants (core/consent/dreq.h,
+ * core/consent/dgrant.h), as commands tell of them. Upstream Karpenter files none and knows none.
  */
 #ifndef KARP_CMD_REQUESTS_H
 #define KARP_CMD_REQUESTS_H

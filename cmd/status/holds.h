@@ -1,6 +1,6 @@
 /*
- * holds.h - Holds in force (core/hold.h), as commands tell of them. Upstream Karpenter knows
- * nothing of them: where it is in charge they stop nothing.
+ * holds.h - Holds in force (core/consent/hold.h), as commands tell of them. Upstream Karpenter
+ * knows nothing of them: where it is in charge they stop nothing.
  */
 #ifndef KARP_CMD_HOLDS_H
 #define KARP_CMD_HOLDS_H

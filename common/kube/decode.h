@@ -87,11 +87,11 @@ void decode_csi_node_free(struct csi_node *n);
 /* Of policy/v1. What cannot be read of its spec is its `problem`. */
 struct pdb *decode_pdb(struct decoder *d, const json_t *o, struct err *reterr);
 void decode_pdb_free(struct pdb *p);
-/* What of it cannot be read is its `problem`, and it holds all the more (core/hold.h). */
+/* What of it cannot be read is its `problem`, and it holds all the more (core/consent/hold.h). */
 struct hold *decode_hold(struct decoder *d, const json_t *o, struct err *reterr);
 void decode_hold_free(struct hold *h);
-/* What of them cannot be read is their `problem`: nothing is approved by them (core/dreq.h,
- * core/dgrant.h). */
+/* What of them cannot be read is their `problem`: nothing is approved by them (core/consent/dreq.h,
+ * core/consent/dgrant.h). */
 struct dreq *decode_dreq(struct decoder *d, const json_t *o, struct err *reterr);
 void decode_dreq_free(struct dreq *r);
 struct dgrant *decode_dgrant(struct decoder *d, const json_t *o, struct err *reterr);
@@ -105,7 +105,7 @@ void decode_service_free(struct service *v);
  * The spread constraints of pods that declare none, from the text of --scheduler-config: YAML or
  * JSON {podTopologySpread: {defaultConstraints: [...]}}, read strictly; "" and NULL give none.
  * Without selectors: whose pods they are about follows from the pod's owner and from Services
- * (core/sched_topo.h).
+ * (core/sched/sched_topo.h).
  */
 #define DECODE_DEFAULT_SPREADS_MAX 32u
 int decode_scheduler_config(struct decoder *d, struct arena *a, const char *text,

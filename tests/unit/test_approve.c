@@ -1,5 +1,5 @@
-/* test_approve.c - approve, deny and grant (cmd/approve_int.h, cmd/grant.c), against a server that
- * writes down every request: what is sent, what is asked, and when nothing is. */
+/* test_approve.c - approve, deny and grant (cmd/act/approve_int.h, cmd/act/grant.c), against a
+ * server that writes down every request: what is sent, what is asked, and when nothing is. */
 #include "cmd/act/approve_int.h"
 #include "cmdrun.h"
 #include "cmdserver.h"

@@ -1,4 +1,4 @@
-/* test_budgetview.c - a pool's budgets now and when that changes (cmd/budgetview.h). */
+/* test_budgetview.c - a pool's budgets now and when that changes (cmd/explain/budgetview.h). */
 #include "cmd/explain/budgetview.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"

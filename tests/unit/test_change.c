@@ -1,5 +1,6 @@
-/* test_change.c - the commands that write (cmd/change.h, cmd/replace.c, cmd/cordon.c), against a
- * server that writes down every request: what is sent, what is asked, and when nothing is. */
+/* test_change.c - the commands that write (cmd/act/change.h, cmd/act/replace.c, cmd/act/cordon.c),
+ * against a server that writes down every request: what is sent, what is asked, and when nothing
+ * is. */
 #include "cmdrun.h"
 #include "cmdserver.h"
 

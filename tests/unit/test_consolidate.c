@@ -1,4 +1,5 @@
-/* test_consolidate.c - what goes, what it is replaced by, and what stays (core/consolidate.h). */
+/* test_consolidate.c - what goes, what it is replaced by, and what stays
+ * (core/disrupt/consolidate.h). */
 #include "plantest.h"
 
 #define AS_THEY_COME "pools: [{name: main, reqs: 'kubernetes.io/arch In amd64'}]\n"

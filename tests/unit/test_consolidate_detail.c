@@ -1,4 +1,5 @@
-/* test_consolidate_detail.c - what a plan tells beside who goes (core/consolidate.h, plan.h). */
+/* test_consolidate_detail.c - what a plan tells beside who goes (core/disrupt/consolidate.h,
+ * plan.h). */
 #include "plantest.h"
 
 #include "common/core/plan.h"

@@ -1,5 +1,5 @@
 /* test_consolidate_report.c - ConsolidationPlan tells every node once, and its digests can be
- * computed again from it (cmd/consolidate_json.c, core/plan.h). */
+ * computed again from it (cmd/disrupt/consolidate_json.c, core/plan.h). */
 #include "cmdrun.h"
 #include "common/base/alloc.h"
 #include "common/base/hash.h"

@@ -1,5 +1,5 @@
 /* test_dgrant.c - DisruptionGrants: what is read of them (kube/decode.h) and what they cover, when
- * (core/dgrant.h). */
+ * (core/consent/dgrant.h). */
 #include "common/core/consent/dgrant.h"
 
 #include "common/base/timefmt.h"

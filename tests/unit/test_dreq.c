@@ -1,5 +1,5 @@
 /* test_dreq.c - DisruptionRequests: what is read of them (kube/decode.h), and what an approved one
- * covers (core/dreq.h). */
+ * covers (core/consent/dreq.h). */
 #include "common/core/consent/dreq.h"
 
 #include "common/core/consent/approval.h"

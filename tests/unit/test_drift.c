@@ -1,4 +1,4 @@
-/* test_drift.c - does a claim still agree with its pool and class (core/drift.h)? */
+/* test_drift.c - does a claim still agree with its pool and class (core/disrupt/drift.h)? */
 #include "plantest.h"
 
 #include "common/core/disrupt/drift.h"

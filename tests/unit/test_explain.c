@@ -1,5 +1,5 @@
 /* test_explain.c - explain pod and simulate as reports, on small clusters (common/core/explain.h,
- * cmd/podview.h, cmd/plan.h), and the text of refusals. */
+ * cmd/explain/podview.h, cmd/disrupt/plan.h), and the text of refusals. */
 #include "cmdrun.h"
 #include "common/base/jsonx.h"
 #include "common/base/str.h"

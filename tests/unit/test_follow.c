@@ -1,4 +1,4 @@
-/* test_follow.c - `-w`: blocks where something has changed, errors that pass (cmd/follow.h).
+/* test_follow.c - `-w`: blocks where something has changed, errors that pass (cmd/status/follow.h).
  */
 #include "cmd/status/follow.h"
 #include "common/base/str.h"

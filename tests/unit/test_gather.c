@@ -1,5 +1,5 @@
-/* test_gather.c - worlds from files and from a server that answers by script (cmd/gather.h,
- * cmd/input.h, cmd/world.h, cmd/facts.h). */
+/* test_gather.c - worlds from files and from a server that answers by script (cmd/read/gather.h,
+ * cmd/read/input.h, cmd/world.h, cmd/read/facts.h). */
 #include "cmd/read/facts.h"
 #include "cmd/read/gather.h"
 #include "cmd/read/input.h"

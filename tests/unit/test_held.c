@@ -1,4 +1,4 @@
-/* test_held.c - pods that cannot be made (cmd/held.h): objects as a snapshot has them, and
+/* test_held.c - pods that cannot be made (cmd/read/held.h): objects as a snapshot has them, and
  * findings.
  */
 #include "cmd/read/held.h"

@@ -1,4 +1,5 @@
-/* test_hold.c - Holds: what is read of them (kube/decode.h) and what they are about (core/hold.h).
+/* test_hold.c - Holds: what is read of them (kube/decode.h) and what they are about
+ * (core/consent/hold.h).
  */
 #include "common/core/consent/hold.h"
 

@@ -1,5 +1,5 @@
-/* test_hold_cmd.c - pause, resume, hold, unhold, and cordon of NodePools (cmd/hold.h), against a
- * server that writes down every request: what is sent, what is asked, and when nothing is. */
+/* test_hold_cmd.c - pause, resume, hold, unhold, and cordon of NodePools (cmd/act/hold.h), against
+ * a server that writes down every request: what is sent, what is asked, and when nothing is. */
 #include "cmdrun.h"
 #include "cmdserver.h"
 

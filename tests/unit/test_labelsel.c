@@ -1,4 +1,4 @@
-/* test_labelsel.c - kubectl's -l (cmd/labelsel.h). */
+/* test_labelsel.c - kubectl's -l (cmd/read/labelsel.h). */
 #include "cmd/read/labelsel.h"
 #include "common/base/str.h"
 #include "common/core/labels.h"

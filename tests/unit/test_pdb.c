@@ -1,4 +1,5 @@
-/* test_pdb.c - what PodDisruptionBudgets allow (core/pdb.h): eight pods of app=db at most. */
+/* test_pdb.c - what PodDisruptionBudgets allow (core/disrupt/pdb.h): eight pods of app=db at most.
+ */
 #include "plantest.h"
 
 #include "common/core/disrupt/pdb.h"

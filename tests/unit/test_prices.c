@@ -1,4 +1,5 @@
-/* test_prices.c - price files, regions, catalogs from files (cmd/prices.h, cmd/types.h). */
+/* test_prices.c - price files, regions, catalogs from files (cmd/read/prices.h, cmd/read/types.h).
+ */
 #include "cmd/read/prices.h"
 #include "common/base/str.h"
 #include "common/core/labels.h"

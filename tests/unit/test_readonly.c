@@ -1,6 +1,6 @@
 /* test_readonly.c - the reading commands against a server that writes down every request: they send
- * GETs and nothing else (cmd/simulate.c, cmd/explain.c, cmd/consolidate.c, cmd/snapshot.c,
- * cmd/status.c). */
+ * GETs and nothing else (cmd/disrupt/simulate.c, cmd/explain/explain.c, cmd/disrupt/consolidate.c,
+ * cmd/read/snapshot.c, cmd/status/status.c). */
 #include "cmdrun.h"
 #include "cmdserver.h"
 #include "common/base/buf.h"

@@ -1,4 +1,4 @@
-/* test_redact.c - a redacted snapshot tells nothing and decides alike (cmd/redact.h). */
+/* test_redact.c - a redacted snapshot tells nothing and decides alike (cmd/read/redact.h). */
 #include "cmdrun.h"
 #include "common/base/jsonx.h"
 #include "common/base/str.h"

@@ -1,7 +1,7 @@
 /* test_viewer.c - the roles that we ship (deploy/base/10-rbac.yaml): karp-viewer grants what the
- * plugin lists (cmd/session.h, cmd/disrupt.h, cmd/snapshot.c), and nothing but reading; karp-agent
- * grants what the agent asks for, and no other verb; karp-approver decides and cannot file, the
- * agent files and cannot decide; karp-operator grants what karp-approver does. */
+ * plugin lists (cmd/session.h, cmd/disrupt/disrupt.h, cmd/read/snapshot.c), and nothing but
+ * reading; karp-agent grants what the agent asks for, and no other verb; karp-approver decides and
+ * cannot file, the agent files and cannot decide; karp-operator grants what karp-approver does. */
 #include "cmd/disrupt/disrupt.h"
 #include "common/base/jsonx.h"
 #include "common/base/str.h"

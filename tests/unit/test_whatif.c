@@ -1,6 +1,6 @@
 /*
  * test_whatif.c - a picture that was asked many times answers as a new one does
- * (core/sched_whatif.h).
+ * (core/sched/sched_whatif.h).
  *
  * On random fleets: trials that are undone, whole or in part, leave no trace, whatever was kept
  * before and in between.

@@ -1,4 +1,5 @@
-/* test_workload.c - pods made and taken away (cmd/workload.h), and kept objects (cmd/objects.h). */
+/* test_workload.c - pods made and taken away (cmd/read/workload.h), and kept objects
+ * (cmd/read/objects.h). */
 #include "cmd/read/objects.h"
 #include "cmd/read/workload.h"
 #include "common/base/alloc.h"

@@ -2,8 +2,8 @@
  * plan.h - what the decision core makes of a cluster, and that it makes the same of it whatever the
  * slices of its steps, the order of the objects, and the order in which names were met first.
  *
- * Objects are decoded and decided on as `kubectl karp simulate` does (cmd/decide.h), so a plan here
- * is the one that is seen there with the same flags.
+ * Objects are decoded and decided on as `kubectl karp simulate` does (cmd/disrupt/decide.h), so a
+ * plan here is the one that is seen there with the same flags.
  */
 #ifndef KARP_SIM_DIFF_PLAN_H
 #define KARP_SIM_DIFF_PLAN_H
