@@ -73,7 +73,7 @@ static bool in_command(const struct consent *c, const struct dreq *r)
 /* Executing, and nobody carries it out though he had time to. */
 static bool abandoned(const struct consent *c, const struct dreq *r, const struct note *n)
 {
-    int64_t since_ns = n->begun_ns > c->started_ns ? n->begun_ns : c->started_ns;
+    int64_t since_ns = n->begun_ns > c->writes_ns ? n->begun_ns : c->writes_ns;
     return r->phase == DREQ_EXECUTING && !in_command(c, r) &&
            now_of(c) - since_ns > CONSENT_START_NS;
 }
@@ -240,6 +240,12 @@ static int64_t ended_of(const struct dreq *r)
     return r->ended_ns ? r->ended_ns : r->m.created_ns;
 }
 
+/* Its nodes count for the grant's rate. */
+static bool counts(const struct consent *c, const struct dreq *r)
+{
+    return *r->grant && r->started_ns > clock_wall(c->rt->clock) - FATE_RATE_NS;
+}
+
 static enum queue_verdict handle(void *ctx, const char *key)
 {
     struct consent *c = ctx;
@@ -256,7 +262,8 @@ static enum queue_verdict handle(void *ctx, const char *key)
     if (dreq_open(r)) {
         return follow(c, r);
     }
-    if (ended_of(r) > clock_wall(rt->clock) - CONSENT_KEEP_NS && ended_of(r) > c->purge_ns) {
+    bool over = ended_of(r) <= clock_wall(rt->clock) - CONSENT_KEEP_NS;
+    if (!over && (ended_of(r) > c->purge_ns || counts(c, r))) {
         return QUEUE_OK;
     }
     struct work w = {rt, c->q, key, NULL, NULL};
@@ -345,7 +352,8 @@ static void look(void *arg)
     attention_set(rt, "RequestsUnreadable",
                   store_synced(rt->store) && !store_requests_known(rt->store) && asked_for(c));
     measure(c, all);
-    if (!gate_open(rt->gate)) {
+    if (!gate_open(rt->gate) || !store_synced(rt->store)) {
+        c->writes_ns = now_of(c); /* nor were commands recovered until now */
         return;
     }
     say_invalid(c);
@@ -401,6 +409,6 @@ void consent_free(struct consent *c)
 
 void consent_start(struct consent *c)
 {
-    c->started_ns = now_of(c);
+    c->writes_ns = now_of(c);
     look(c);
 }

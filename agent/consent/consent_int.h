@@ -29,7 +29,7 @@ struct consent {
     struct queue *q;
     struct map *notes; /* request → struct note */
     struct timer timer;
-    int64_t started_ns; /* monotonic */
+    int64_t writes_ns;  /* monotonic: since when this process may write, roughly */
     int64_t grants_ns;  /* until then nobody else begins by a grant */
     int64_t purge_ns;   /* wall: closed ones that ended by then go */
     uint32_t filing;    /* creations without an answer */
