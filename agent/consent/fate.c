@@ -70,12 +70,26 @@ static bool exceeds(const struct dreq *approved, const struct dreq *r)
     return ret;
 }
 
+/* Somebody said no to another that inherited from it and is about the same nodes. */
+static bool taken_back(const struct runtime *rt, const struct dreq *parent, const struct dreq *r)
+{
+    for (MAP_EACH(store_all(rt->store, STORE_DREQ), e)) {
+        const struct dreq *other = map_value(e);
+        if (other->decision == DREQ_NO && str_eq(other->supersedes, parent->m.name) &&
+            fate_overlap(other, r)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* The one whose decision it inherits, or NULL. */
 static const struct dreq *parent_of(struct runtime *rt, const struct dreq *r)
 {
     const struct dreq *p = *r->supersedes ? fate_request(rt, r->supersedes) : NULL;
     return p && p->decision == DREQ_YES && p->phase == DREQ_SUPERSEDED && !p->problem &&
-                   p->m.deleted_ns == 0 && p->expires_ns > now_of(rt) && !exceeds(p, r)
+                   p->m.deleted_ns == 0 && p->expires_ns > now_of(rt) && !exceeds(p, r) &&
+                   !taken_back(rt, p, r)
                ? p
                : NULL;
 }
@@ -83,7 +97,7 @@ static const struct dreq *parent_of(struct runtime *rt, const struct dreq *r)
 /* ---- granted -----------------------------------------------------------------------------------
  */
 
-static bool names_all(const struct dgrant *g, const struct dreq *r)
+static bool names_pools(const struct dgrant *g, const struct dreq *r)
 {
     for (uint32_t i = 0; i < r->n_pools; i++) {
         if (!dgrant_names(g, r->pools[i], r->reason)) {
@@ -91,6 +105,23 @@ static bool names_all(const struct dgrant *g, const struct dreq *r)
         }
     }
     return r->n_pools > 0;
+}
+
+/* By the request's own list, and by what it is about: a list may leave out a pool. */
+static bool names_all(const struct runtime *rt, const struct dgrant *g, const struct dreq *r)
+{
+    for (uint32_t i = 0; i < r->n_candidates; i++) {
+        const struct nodeclaim *nc = fate_claim(rt, &r->candidates[i]);
+        if (nc && !dgrant_names(g, nc->pool, r->reason)) {
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < r->n_replacements; i++) {
+        if (!dgrant_names(g, r->replacements[i].pool, r->reason)) {
+            return false;
+        }
+    }
+    return names_pools(g, r);
 }
 
 /* Nodes that began to leave by it within the hour, beside r's. */
@@ -116,7 +147,7 @@ static const struct dgrant *grant_of(struct runtime *rt, const struct dreq *r)
     for (MAP_EACH(store_all(rt->store, STORE_DGRANT), e)) {
         const struct dgrant *g = map_value(e);
         if ((!first || str_cmp(g->m.name, first->m.name) < 0) && dgrant_open(g, now_of(rt)) &&
-            names_all(g, r) &&
+            names_all(rt, g, r) &&
             (g->max_nodes_per_hour == DGRANT_UNLIMITED ||
              used(rt, g, r) + r->n_candidates <= g->max_nodes_per_hour)) {
             first = g;
@@ -165,7 +196,7 @@ bool fate_stands(struct runtime *rt, const struct dreq *r)
     if (*r->grant) { /* its window and its rate were asked when it began */
         const struct dgrant *g = map_get(store_all(rt->store, STORE_DGRANT), r->grant);
         return r->decision != DREQ_NO && g && store_grants_known(rt->store) &&
-               dgrant_in_force(g, now_of(rt)) && names_all(g, r);
+               dgrant_in_force(g, now_of(rt)) && names_all(rt, g, r);
     }
     return r->decision == DREQ_YES || (r->decision == DREQ_UNDECIDED && parent_of(rt, r));
 }

@@ -2,9 +2,11 @@
  * fate.h - what becomes of a request: read off the store, so that every process says the same.
  *
  * An answer is, in this order: the request's own decision; that of the request it supersedes, while
- * that one has not run out and is what this one stays within (dreq_exceeds); a DisruptionGrant that
- * covers all its pools and its reason now and has not let maxNodesPerHour nodes go within the hour,
- * by the requests that name it (they are kept for a day, so that a restart changes nothing).
+ * that one has not run out, is what this one stays within (dreq_exceeds) and nobody has said no to
+ * another one for these nodes that inherited it; a DisruptionGrant that covers all its pools and
+ * those of its nodes and replacements, and its reason now, and has not let maxNodesPerHour nodes go
+ * within the hour, by the requests that name it (they are kept for a day, so that a restart changes
+ * nothing).
  */
 #ifndef KARP_AGENT_FATE_H
 #define KARP_AGENT_FATE_H

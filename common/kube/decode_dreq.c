@@ -10,6 +10,7 @@
 #include "decode_priv.h"
 
 #define CHUNK 2048u
+#define FILED_GENERATION 1 /* the API server counts every change of the spec */
 
 static void problem(struct dreq *r, const char *text)
 {
@@ -146,6 +147,9 @@ static void read_decision(struct dreq *r, const json_t *spec)
                                                              : DREQ_NO;
     if (r->decision == DREQ_NO && !str_eq(json_string_value(v), "Denied")) {
         problem(r, "spec.decision is neither Approved nor Denied");
+    }
+    if (said && r->m.generation == FILED_GENERATION) {
+        problem(r, "it was filed with a decision");
     }
     if (not_before && !json_is_null(not_before) &&
         !timefmt_parse_rfc3339(jsonx_str_or(spec, "notBefore", ""), &r->not_before_ns)) {

@@ -13,6 +13,8 @@
     "pricePerHour: '0.1'}], podCount: 3, warnings: ['single replica: x/one'], "                    \
     "savingsPerHour: '0.3', planDigest: d1, expiresAt: '2026-01-06T09:00:00Z'"
 #define WITH(rest) "{metadata: {name: dr-1}, spec: {" SPEC ", " rest "}}"
+#define FILED(generation, rest)                                                                    \
+    "{metadata: {name: dr-1, generation: " generation "}, spec: {" SPEC ", " rest "}}"
 #define ALONE(spec, status) "{metadata: {name: dr-1}, spec: {" spec "}, status: {" status "}}"
 
 /* "reason phase decision by | out in saving | problem" */
@@ -35,6 +37,11 @@ static const struct {
                             "Approved nor Denied"},
     {WITH("decision: [Approved]"), "Underutilized Pending no | 400 100 300 | spec.decision is "
                                    "neither Approved nor Denied"},
+    {FILED("1", "decision: Approved, decidedBy: eve"),
+     "Underutilized Pending yes eve | 400 100 300 | it was filed with a decision"},
+    {FILED("1", "decision: null"), "Underutilized Pending - | 400 100 300"},
+    {FILED("2", "decision: Approved, decidedBy: alice"),
+     "Underutilized Pending yes alice | 400 100 300"},
     {WITH("notBefore: tonight"),
      "Underutilized Pending - | 400 100 300 | spec.notBefore is not a time"},
     {ALONE(SPEC, "phase: Sleeping"),

@@ -40,7 +40,15 @@
 #define GRANT(spec)                                                                                \
     "{kind: DisruptionGrant, metadata: {name: g, uid: u-g, resourceVersion: '200'}, spec: "        \
     "{grantedBy: carol, " spec "}}\n---\n"
+/* Another one, to which somebody said no. */
+#define DENIED(out, from)                                                                          \
+    REQ_AT("q", "2026-01-05T08:30:00Z", PLAN(out, "0.5"), LASTS ", " NO ", supersedes: " from,    \
+           "phase: Denied")
 #define HERE POOL CLAIM("a")
+/* A node of another pool. */
+#define ELSEWHERE                                                                                  \
+    POOL "{kind: NodeClaim, metadata: {name: a, uid: u-a, resourceVersion: '200', labels: "        \
+         "{karpenter.sh/nodepool: q}}}\n---\n"
 
 /* "phase, answer's reason, by, why" of request r. */
 static const struct {
@@ -109,6 +117,13 @@ static const struct {
      "Pending Waiting", false},
     {HERE OLD(LASTS ", " YES, "phase: Superseded") REQ(LASTS ", " NO ", supersedes: s", ""),
      "Denied Decision bob: later", false},
+    {HERE OLD(LASTS ", " YES, "phase: Superseded") REQ(LASTS ", supersedes: s", "")
+         DENIED(A ", " B, "s"),
+     "Pending Waiting", false},
+    {HERE OLD(LASTS ", " YES, "phase: Superseded") REQ(LASTS ", supersedes: s", "") DENIED(B, "s"),
+     "Approved Inherited alice", false},
+    {HERE OLD(LASTS ", " YES, "phase: Superseded") REQ(LASTS ", supersedes: s", "") DENIED(A, "x"),
+     "Approved Inherited alice", false},
     /* Granted. */
     {HERE GRANT("pools: [p], reasons: [Underutilized]") REQ(LASTS, ""), "Approved Grant carol",
      false},
@@ -116,6 +131,18 @@ static const struct {
      "Denied Decision bob: later", false},
     {HERE GRANT("pools: [q], reasons: [Underutilized]") REQ(LASTS, ""), "Pending Waiting", false},
     {HERE GRANT("pools: [p], reasons: [Drifted, Empty]") REQ(LASTS, ""), "Pending Waiting", false},
+    /* What leaves and what comes counts, whatever the list of pools says. */
+    {ELSEWHERE
+     "{kind: NodePool, metadata: {name: q, uid: u-q, resourceVersion: '200', annotations: "
+     "{karp.dev/disruption-approval: Required}}}\n---\n" GRANT(
+         "pools: [p], reasons: [Underutilized]") REQ(LASTS, ""),
+     "Pending Waiting", false},
+    {HERE GRANT("pools: [p], reasons: [Underutilized]")
+         REQ_AT("r", "2026-01-05T09:00:00Z",
+                "reason: Underutilized, nodePools: [p], candidates: [" A
+                "], replacements: [{nodePool: q}], savingsPerHour: '0.3', planDigest: d",
+                LASTS, ""),
+     "Pending Waiting", false},
     {HERE GRANT("pools: [p], reasons: [Underutilized], expiresAt: '" NOW_OUT "'") REQ(LASTS, ""),
      "Pending Waiting", false},
     {HERE GRANT("pools: [p], reasons: [Underutilized], schedule: '0 9 * * *', duration: 17m")
@@ -205,6 +232,12 @@ static const struct {
      false},
     {HERE REQ(LASTS, "phase: Executing, grant: g"), false},
     {HERE GRANT("pools: [q], reasons: [Underutilized]") REQ(LASTS, "phase: Executing, grant: g"),
+     false},
+    {ELSEWHERE GRANT("pools: [p], reasons: [Underutilized]")
+         REQ(LASTS, "phase: Executing, grant: g"),
+     false},
+    {HERE OLD(LASTS ", " YES, "phase: Superseded") REQ(LASTS ", supersedes: s", "phase: Executing")
+         DENIED(A, "s"),
      false},
     {HERE GRANT("pools: [p], reasons: [Underutilized], expiresAt: '" NOW_OUT "'")
          REQ(LASTS, "phase: Executing, grant: g"),

@@ -17,7 +17,8 @@
  * inherited itself, so that a decision is always one look away, in words of the person who made it.
  *
  * What cannot be read counts as the safe side: with a `problem` nothing is approved. So does a
- * decision that is neither Approved nor Denied.
+ * decision that is neither Approved nor Denied, and one that was there when the object was created
+ * (metadata.generation says so): who may create requests may not decide them.
  */
 #ifndef KARP_CORE_DREQ_H
 #define KARP_CORE_DREQ_H
