@@ -363,8 +363,16 @@ static void look(void *arg)
     }
 }
 
-static void on_object(void *arg, const char *key UNUSED, const void *before UNUSED,
-                      const void *now UNUSED)
+static void on_request(void *arg, const char *key, const void *before UNUSED, const void *now)
+{
+    if (!now) {
+        consent_forget(arg, key);
+    }
+    consent_soon(arg);
+}
+
+static void on_grant(void *arg, const char *key UNUSED, const void *before UNUSED,
+                     const void *now UNUSED)
 {
     consent_soon(arg);
 }
@@ -386,8 +394,8 @@ struct consent *consent_new(struct runtime *rt)
     c->oldest =
         metrics_family(rt->metrics, "karp_requests_oldest_seconds",
                        "How long the oldest of them has waited.", METRIC_GAUGE, NULL, NULL, 0);
-    store_subscribe(rt->store, STORE_DREQ, on_object, c);
-    store_subscribe(rt->store, STORE_DGRANT, on_object, c);
+    store_subscribe(rt->store, STORE_DREQ, on_request, c);
+    store_subscribe(rt->store, STORE_DGRANT, on_grant, c);
     rt->consent = c;
     return c;
 }

@@ -37,6 +37,12 @@ static const struct {
                             "Approved nor Denied"},
     {WITH("decision: [Approved]"), "Underutilized Pending no | 400 100 300 | spec.decision is "
                                    "neither Approved nor Denied"},
+    {ALONE(
+         "reason: Empty, candidates: [{nodeClaim: a, uid: b, pricePerHour: '9000000'}, {nodeClaim: "
+         "c, uid: d, pricePerHour: '9000000'}], savingsPerHour: '0', expiresAt: "
+         "'2026-01-06T09:00:00Z'",
+         ""),
+     "Empty Pending - | 9223372036 0 0"},
     {FILED("1", "decision: Approved, decidedBy: eve"),
      "Underutilized Pending yes eve | 400 100 300 | it was filed with a decision"},
     {FILED("1", "decision: null"), "Underutilized Pending - | 400 100 300"},
