@@ -187,9 +187,16 @@ static bool is_decided(const struct approver *x, const struct dreq *r)
     return x->c->o->wait && !x->deny && request_goes(r, now_ns);
 }
 
+/* Approved by a grant or by what it inherits: a no of its own stops it. */
+static bool may_object(const struct approver *x, const struct dreq *r)
+{
+    return x->deny && r->phase == DREQ_APPROVED && r->decision == DREQ_UNDECIDED &&
+           !*r->superseded_by && request_goes(r, requests_now(x->w));
+}
+
 static const char *refusal(struct approver *x, const struct dreq *r)
 {
-    const char *why = request_closed(x->w, x->a, r);
+    const char *why = may_object(x, r) ? NULL : request_closed(x->w, x->a, r);
     if (!why && !x->deny) {
         why = request_stale(x->w, x->a, r);
     }
@@ -455,10 +462,9 @@ const struct cmd_info cmd_deny_info = {
     "deny",
     "Says no to plans that wait for a decision",
     "[ID...] [flags]",
-    "The same plan is not filed again for 24 hours; another one for the same nodes may be. The "
-    "note "
-    "is\n"
-    "for those who ask why. Exit code 3: something named was not denied.\n"
+    "The same plan is not filed again for 24 hours; another one for the same nodes may be. What a\n"
+    "grant covers, or has inherited an approval, can be denied by its ID until it begins. The\n"
+    "note is for those who ask why. Exit code 3: something named was not denied.\n"
     "\n"
     "Examples:\n"
     "  kubectl karp deny dr-9c01 --note \"reports run until Friday\"\n"
