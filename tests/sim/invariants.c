@@ -3,7 +3,6 @@
 #include "common/base/alloc.h"
 #include "common/base/jsonx.h"
 #include "common/base/map.h"
-#include "common/base/quantity.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
 #include "consentlook.h"
@@ -12,6 +11,7 @@
 #include "held.h"
 #include "historylook.h"
 #include "limits.h"
+#include "pdblook.h"
 #include "run.h"
 #include "starved.h"
 #include "tests/sim/kube/podspec.h"
@@ -73,18 +73,11 @@ static bool says_no(const json_t *o)
     return str_eq(look_text(jsonx_obj(o, "metadata.annotations"), DO_NOT_DISRUPT), "true");
 }
 
-/* The pod is neither gone nor going. */
-static bool stays(const json_t *pod)
-{
-    const char *phase = jsonx_str_or(pod, "status.phase", "");
-    return !str_eq(phase, "Succeeded") && !str_eq(phase, "Failed") && !look_going(pod);
-}
-
 static bool keeps_node(const json_t *pod)
 {
     const json_t *owner = json_array_get(jsonx_arr(pod, "metadata.ownerReferences"), 0);
     const char *kind = jsonx_str_or(owner, "kind", "");
-    return stays(pod) && !str_eq(kind, "DaemonSet") && !str_eq(kind, "Node");
+    return look_stays(pod) && !str_eq(kind, "DaemonSet") && !str_eq(kind, "Node");
 }
 
 /* The claim's condition DisruptionReason, if it is True and names a decision of the agent's own. */
@@ -132,7 +125,7 @@ static void check_pods_of(struct sim_watchdog *w, const json_t *claim, const cha
         if (keeps_node(pod) && marked_as(claim, "Empty")) {
             violation(w, "NotEmpty", name, jsonx_str_or(pod, "metadata.name", ""));
         }
-        if (stays(pod) && says_no(pod) && !forces(claim)) {
+        if (look_stays(pod) && says_no(pod) && !forces(claim)) {
             violation(w, "DoNotDisrupt", name, jsonx_str_or(pod, "metadata.name", ""));
         }
     }
@@ -302,55 +295,10 @@ static void check_removal(struct sim_watchdog *w, const struct sim_change *chang
 /* ---- at an eviction
  * --------------------------------------------------------------------------------- */
 
-/* minAvailable or maxUnavailable of n pods, percents rounded up as the disruption controller does;
- * -1 if absent. */
-static int64_t scaled(const json_t *pdb, const char *key, int64_t n)
-{
-    const json_t *v = json_object_get(json_object_get(pdb, "spec"), key);
-    const char *text = json_string_value(v);
-    int64_t percent;
-    if (!v) {
-        return -1;
-    }
-    if (!text) {
-        return json_integer_value(v);
-    }
-    char *digits AUTO_FREE = xstrndup(text, strcspn(text, "%"));
-    return str_parse_i64(digits, &percent) ? (n * percent + 99) / 100 : -1;
-}
-
-static bool is_ready(const json_t *pod)
-{
-    return str_eq(sim_cond_status(pod, "Ready"), "True");
-}
-
-/* The evicted pod itself counts as it was before. What was wanted is taken from the status, since
- * only controllers know; what is there is counted. */
 static void check_pdb(struct sim_watchdog *w, const json_t *pdb, const json_t *pod)
 {
-    const json_t *sel = jsonx_obj(pdb, "spec.selector");
-    int64_t healthy = 0, n = 0;
-    const char *ns = jsonx_str_or(pod, "metadata.namespace", "");
-    bool covered = str_eq(jsonx_str(pdb, "metadata.namespace"), ns) && is_ready(pod) &&
-                   jsonsel_match_selector(sel, jsonx_obj(pod, "metadata.labels"));
-    for (size_t i = 0; covered && i < sim_api_count(api_of(w), SIM_POD); i++) {
-        const json_t *p = sim_api_at(api_of(w), SIM_POD, i);
-        bool same = str_eq(jsonx_str(p, "metadata.uid"), jsonx_str(pod, "metadata.uid"));
-        if (str_eq(jsonx_str(p, "metadata.namespace"), ns) &&
-            jsonsel_match_selector(sel, jsonx_obj(p, "metadata.labels"))) {
-            n++;
-            healthy += same || (is_ready(p) && stays(p));
-        }
-    }
-    int64_t expected = jsonx_int(pdb, "status.expectedPods", n);
-    int64_t min = scaled(pdb, "minAvailable", expected);
-    int64_t max = scaled(pdb, "maxUnavailable", expected);
-    int64_t wanted = min >= 0 ? min : max >= 0 ? expected - max : 0;
-    if (covered && healthy - 1 < wanted) {
-        char text[160];
-        snprintf(text, sizeof(text), "%.80s wants %lld, %lld are left",
-                 jsonx_str_or(pdb, "metadata.name", ""), (long long)wanted,
-                 (long long)(healthy - 1));
+    char text[160];
+    if (pdb_broken(api_of(w), pdb, pod, text, sizeof(text))) {
         violation(w, "Pdb", jsonx_str_or(pod, "metadata.name", ""), text);
     }
 }

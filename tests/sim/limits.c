@@ -27,6 +27,12 @@ bool look_going(const json_t *o)
     return jsonx_str(o, "metadata.deletionTimestamp") != NULL;
 }
 
+bool look_stays(const json_t *pod)
+{
+    const char *phase = jsonx_str_or(pod, "status.phase", "");
+    return !str_eq(phase, "Succeeded") && !str_eq(phase, "Failed") && !look_going(pod);
+}
+
 bool look_disrupted(const json_t *node)
 {
     size_t i;

@@ -20,6 +20,7 @@ const char *limits_broken(const struct sim_api *api, const struct sim_change *c)
 const char *look_text(const json_t *map, const char *key); /* NULL */
 const char *look_label(const json_t *o, const char *key);  /* NULL */
 bool look_going(const json_t *o);
+bool look_stays(const json_t *pod); /* neither gone nor going */
 /* The Node has karpenter.sh/disrupted. */
 bool look_disrupted(const json_t *node);
 

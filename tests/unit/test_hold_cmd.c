@@ -1,5 +1,6 @@
 /* test_hold_cmd.c - pause, resume, hold, unhold, and cordon of NodePools (cmd/act/hold.h), against
  * a server that writes down every request: what is sent, what is asked, and when nothing is. */
+#include "canned.h"
 #include "cmdrun.h"
 #include "cmdserver.h"
 
@@ -24,17 +25,12 @@
 #define BOB ", \"by\": \"bob\""
 #define ME ", \"by\": \"alice\""
 #define ALL ", \"scope\": \"All\""
-#define NOT_FOUND                                                                                  \
-    "{\"kind\": \"Status\", \"code\": 404, \"reason\": \"NotFound\", \"message\": \"no such "      \
-    "thing\"}"
 
 static char leases[512] = LIST("Lease", "coordination.k8s.io/v1", "");
 static const char *holds; /* items; NULL: the server does not know the kind */
 static bool anonymous;
 
-static const struct {
-    const char *path, *body;
-} answers[] = {
+static const struct canned answers[] = {
     {"/api/v1/nodes?",
      LIST("Node", "v1", NODE("n-a", "a") "," NODE("n-c", "c") "," NODE("bare", "x"))},
     {"/apis/karpenter.sh/v1/nodeclaims?",
@@ -61,30 +57,8 @@ static const char *answer_karp(const char *path, int *ret_status)
 
 static const char *answer_to(const struct server *s, const char *request, int *ret_status)
 {
-    const char *path = strchr(request, ' ') + 1;
-    *ret_status = 200;
-    if (s->forbid && !str_starts(request, "GET") && str_starts(path, s->forbid)) {
-        *ret_status = 403;
-        return "{\"kind\": \"Status\", \"code\": 403, \"reason\": \"Forbidden\", \"message\": "
-               "\"somebody may not\"}";
-    }
-    if (str_starts(path, "/apis/coordination.k8s.io")) {
-        return leases;
-    }
-    if (str_starts(path, "/apis/authentication.k8s.io")) {
-        *ret_status = anonymous ? 404 : 201;
-        return anonymous ? NOT_FOUND : "{\"status\": {\"userInfo\": {\"username\": \"alice\"}}}";
-    }
-    if (str_starts(path, "/apis/karp.dev")) {
-        return answer_karp(path, ret_status);
-    }
-    for (size_t i = 0; i < ARRAY_LEN(answers); i++) {
-        if (str_starts(path, answers[i].path)) {
-            *ret_status = answers[i].body ? 200 : 404;
-            return answers[i].body ? answers[i].body : NOT_FOUND;
-        }
-    }
-    return LIST("", "v1", "");
+    const struct canned_api api = {answers, ARRAY_LEN(answers), leases, anonymous, answer_karp};
+    return canned_answer(&api, s, request, ret_status);
 }
 
 #define MADE "POST /apis/karp.dev/v1alpha1/holds?fieldManager=kubectl-karp HTTP/1.1\n"
