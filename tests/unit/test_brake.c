@@ -48,7 +48,7 @@ START_TEST(sum_of_claims)
         "pool");
     ck_assert(!brake_over_limits(b, "pool"));
     for (int i = 0; i < 3; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof(name), "c%d", i);
         put(s,
             json_pack("{s:s, s:s, s:{s:{s:s}}, s:{s:{s:s, s:s, s:s}, s:[]}, s:{s:{s:s, s:s, s:s}}}",
