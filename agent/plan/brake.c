@@ -188,8 +188,9 @@ static bool over_limits(struct brake *b, const struct nodepool *np, const struct
         add(&a, np, &o->capacity, 1, &sum);
     }
     add(&a, np, &twice.capacity, -1, &sum);
+    bool over = exceeds(np, &sum, nodes + (o != NULL) - twice.nodes);
     arena_done(&a);
-    return exceeds(np, &sum, nodes + (o != NULL) - twice.nodes);
+    return over;
 }
 
 bool brake_over_limits(struct brake *b, const char *pool)
