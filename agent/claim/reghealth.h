@@ -13,7 +13,7 @@
  *    such instance was paid for in vain, so the pool then launches one claim at a time and at most
  *    one per registration timeout, until one registers or somebody changes the pool or its class.
  *    Other pools are not slowed. The condition's message is the newest failure, what usually is
- * behind it, and the last lines of its console, if we may read it.
+ *    behind it, and the last lines of its console, if we may read it.
  *
  * A cache. A process starts from what the two conditions of the pool say, so a restart neither
  * forgets nor hurries: a slowed pool's next launch is counted from when the condition turned True.

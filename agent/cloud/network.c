@@ -85,6 +85,14 @@ static struct place *place_of(struct cloud *c, struct arena *a, const struct ins
     return p;
 }
 
+/* A claim may have a twin, of an attempt that was given up (gc.h); that one's place is not its. */
+static bool is_claims(const struct cloud *c, const struct instance *i)
+{
+    const struct nodeclaim *nc =
+        *i->claim_uid ? store_claim_by_uid(c->rt->store, i->claim_uid) : NULL;
+    return nc && str_eq(cloud_instance_id(nc->provider_id), i->id);
+}
+
 void network_listed(struct cloud *c, struct arena *a, const struct instance *v, uint32_t n)
 {
     for (MAP_EACH(c->network.of_claim, e)) {
@@ -93,9 +101,8 @@ void network_listed(struct cloud *c, struct arena *a, const struct instance *v, 
         }
     }
     for (uint32_t i = 0; i < n; i++) {
-        bool known = *v[i].claim_uid && store_claim_by_uid(c->rt->store, v[i].claim_uid);
-        struct place *p =
-            known && *v[i].subnet_id && v[i].n_groups > 0 ? place_of(c, a, &v[i]) : NULL;
+        bool told = is_claims(c, &v[i]) && *v[i].subnet_id && v[i].n_groups > 0;
+        struct place *p = told ? place_of(c, a, &v[i]) : NULL;
         if (p) {
             map_put(c->network.of_claim, v[i].claim_uid, p, NULL);
         }

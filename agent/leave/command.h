@@ -25,7 +25,7 @@
  *
  * Undo, at every stage before the deletion: an objection, a write that fails (a conflict is the
  * world having moved), a replacement that cannot be created, goes away or comes to nothing
- * (liveness.h), COMMAND_WAIT_NS without progress while waiting, a person who marks node or claim
+ * (lifecycle.h), COMMAND_WAIT_NS without progress while waiting, a person who marks node or claim
  * do-not-disrupt, or holds it (holds.h), or takes taint or mark off (another controller that was in
  * charge for a while does, too). Taint and mark are then taken off by taint_sweep.h.
  * Replacements that are there already stay: pods may use them, else they are empty nodes. A member

@@ -237,17 +237,25 @@ static void count_removal(struct observer *o, const struct nodeclaim *nc, struct
     sums_note(o->sums, e);
 }
 
+/* What replaces several nodes falls to each by its price, so that none seems to cost money that the
+ * others save. */
 static void step(struct observer *o, const struct observer_step *s, bool now)
 {
-    int64_t in = known(s->price_in_pusd_h);
+    int64_t in = known(s->price_in_pusd_h), total = 0, before = 0;
     for (uint32_t i = 0; o->counting && i < s->n_out; i++) {
+        total += known(claim_price(o->rt, s->out[i]));
+    }
+    for (uint32_t i = 0; o->counting && i < s->n_out; i++) {
+        int64_t from = before;
         struct removal *r = removal_of(o, s->out[i]);
+        before += known(claim_price(o->rt, s->out[i]));
         if (!r || r->counted) {
             continue;
         }
         r->reason = s->reason;
         r->n_in = i == 0 ? s->n_in : 0;
-        r->price_in_pusd_h = in / s->n_out + (i == 0 ? in % s->n_out : 0);
+        r->price_in_pusd_h =
+            total > 0 ? sums_share(in, from, before, total) : sums_share(in, i, i + 1, s->n_out);
         r->until_ns = mono(o) + OBSERVER_QUIET_NS;
         if (now) {
             count_removal(o, s->out[i], r);

@@ -26,7 +26,7 @@
  *
  * Entries have, as far as is known: uid, nodeClaim, node, nodePool, instanceType (of a planned node
  * the first), types (how many it may be), zone, capacityType, pods, reason, pricePerHour,
- * replacementPricePerHour (a node's share of what replaces it and others).
+ * replacementPricePerHour (a node's share, by its price, of what replaces it and others).
  *
  * Written at most every OBSERVER_PAUSE_NS, at least every OBSERVER_PERIOD_NS. The last writer wins:
  * there is one observing agent. A failure is logged once until it heals.

@@ -107,6 +107,11 @@ void sums_add(struct sums *s, int64_t now_ns, enum sum which, int64_t n)
     }
 }
 
+int64_t sums_share(int64_t whole, int64_t from, int64_t to, int64_t total)
+{
+    return (int64_t)((__int128)whole * to / total) - (int64_t)((__int128)whole * from / total);
+}
+
 void sums_note(struct sums *s, json_t *entry)
 {
     json_array_append_new(s->entries, entry);

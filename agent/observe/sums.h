@@ -59,6 +59,9 @@ const json_t *sums_entry(const struct sums *s, const char *by, const char *actio
 /* When the text that was read had been written; 0: there was none. */
 int64_t sums_written_ns(const struct sums *s);
 
+/* Of whole what falls to from..to of total, so that neighbours sum up to it; total > 0. */
+int64_t sums_share(int64_t whole, int64_t from, int64_t to, int64_t total);
+
 /* Drops what is not kept and gives the text, heap. */
 char *sums_text(struct sums *s, int64_t now_ns) MUST_CHECK;
 

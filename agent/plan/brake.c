@@ -145,7 +145,22 @@ static bool exceeds(const struct nodepool *np, const struct resources *sum, int6
             return true;
         }
     }
+    for (uint32_t i = 0; i < np->limits.n_ext; i++) {
+        const struct res_ext *limit = &np->limits.ext[i];
+        if (resources_get_ext(sum, limit->name) > limit->amount) {
+            return true;
+        }
+    }
     return np->limit_nodes >= 0 && nodes > np->limit_nodes;
+}
+
+/* Extended resources only where the pool limits one. */
+static void add(struct arena *a, const struct nodepool *np, const struct resources *c, int times,
+                struct resources *sum)
+{
+    struct resources some = *c;
+    some.n_ext = np->limits.n_ext > 0 ? c->n_ext : 0;
+    *sum = resources_add(a, sum, &some, times);
 }
 
 /* With o, unless it is NULL. */
@@ -165,16 +180,17 @@ static bool over_limits(struct brake *b, const struct nodepool *np, const struct
             continue;
         }
         nodes++;
-        sum = resources_add(&a, &sum, c, 1);
+        add(&a, np, c, 1, &sum);
     }
     struct command_overlap twice =
         commands_overlap(b->rt->commands, np->m.name, o, capacity, b, &a);
     if (o) {
-        sum = resources_add(&a, &sum, &o->capacity, 1);
+        add(&a, np, &o->capacity, 1, &sum);
     }
-    sum = resources_add(&a, &sum, &twice.capacity, -1);
+    add(&a, np, &twice.capacity, -1, &sum);
+    bool over = exceeds(np, &sum, nodes + (o != NULL) - twice.nodes);
     arena_done(&a);
-    return exceeds(np, &sum, nodes + (o != NULL) - twice.nodes);
+    return over;
 }
 
 bool brake_over_limits(struct brake *b, const char *pool)

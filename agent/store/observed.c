@@ -9,7 +9,7 @@
 
 #define CONDITION "CapacityMismatch"
 #define SAME_BYTES (INT64_C(1) << 20) /* kubelets round */
-#define LESS_PERCENT 99
+#define LESS_PART 100                 /* less by more than one of so many is worth a look */
 #define KEY_MAX 512
 
 static const enum resource resources_seen[] = {
@@ -68,7 +68,8 @@ static bool least(int64_t *have, int64_t v)
     return true;
 }
 
-/* Takes the least of both; true if that changed anything. */
+/* The least that nodes have, the most that claims were told: what was planned with since the first
+ * node is no news. True if anything changed. */
 static bool merge(struct observation *into, const struct observation *from)
 {
     bool any = false;
@@ -76,11 +77,12 @@ static bool merge(struct observation *into, const struct observation *from)
         enum resource res = resources_seen[i];
         any |= least(&into->seen.capacity[res], from->seen.capacity[res]);
         any |= least(&into->seen.allocatable[res], from->seen.allocatable[res]);
+        if (from->mismatch && (!into->mismatch || into->promised[res] < from->promised[res])) {
+            into->promised[res] = from->promised[res];
+            any = true;
+        }
     }
-    if (from->mismatch && !into->mismatch) {
-        into->mismatch = any = true;
-        memcpy(into->promised, from->promised, sizeof(into->promised));
-    }
+    into->mismatch |= from->mismatch;
     return any;
 }
 
@@ -120,7 +122,7 @@ static int compare(enum resource res, int64_t told, int64_t have)
     if (told <= 0 || diff <= same) {
         return 0;
     }
-    return res == RES_PODS || have / 100 < told / 100 * LESS_PERCENT / 100 ? -1 : 1;
+    return res == RES_PODS || told - have > told / LESS_PART ? -1 : 1;
 }
 
 static void look(struct observed *o, const struct nodeclass *cls, const struct nodeclaim *nc,

@@ -210,6 +210,53 @@ START_TEST(clock_differs)
 }
 END_TEST
 
+/* ---- where they are ---------------------------------------------------------------------------
+ */
+
+/* Instances in the order in which EC2 lists them: c the claim's own, t its twin, d the claim's own
+ * that has no groups any more, x that of an unknown claim. */
+static const struct {
+    const char *listed;
+    bool known;
+} listings[] = {
+    {"c", true}, {"ct", true}, {"tc", true}, {"t", false}, {"x", false}, {"d", false}, {"cd", true},
+};
+
+START_TEST(a_claim_is_where_its_instance_is)
+{
+    struct rig r;
+    struct arena a;
+    static const char *const groups[] = {"sg-1", "sg-2"};
+    struct instance own = {.id = "i-1",
+                           .subnet_id = "subnet-1",
+                           .claim_uid = "u1",
+                           .groups = groups,
+                           .n_groups = 2},
+                    twin = own, dying = own, other = own, v[4];
+    rig_begin(&r);
+    arena_init(&a, 0, SIZE_MAX);
+    twin.id = "i-2";
+    twin.subnet_id = "subnet-2";
+    dying.n_groups = 0;
+    other.claim_uid = "u2";
+    rig_put(&r, fake_json("{\"kind\":\"NodeClaim\",\"metadata\":{\"name\":\"n\",\"uid\":\"u1\"},"
+                          "\"spec\":{\"nodeClassRef\":{\"group\":\"karpenter.k8s.aws\",\"kind\":"
+                          "\"EC2NodeClass\",\"name\":\"d\"},\"requirements\":[]},\"status\":{"
+                          "\"providerID\":\"aws:///us-west-2a/i-1\"}}"));
+    uint32_t n = 0;
+    for (const char *p = listings[_i].listed; *p; p++) {
+        v[n++] = *p == 'c' ? own : *p == 't' ? twin : *p == 'd' ? dying : other;
+        network_listed(r.cloud, &a, v, n);
+    }
+    const void *place = map_get(r.cloud->network.of_claim, "u1");
+    ck_assert_int_eq(place != NULL, listings[_i].known);
+    ck_assert_uint_eq(map_count(r.cloud->network.of_claim), listings[_i].known);
+    ck_assert_ptr_eq(place, map_get(r.cloud->network.places, "subnet-1 sg-1 sg-2"));
+    arena_done(&a);
+    rig_done(&r);
+}
+END_TEST
+
 /* ---- consoles ---------------------------------------------------------------------------------
  */
 
@@ -274,7 +321,8 @@ START_TEST(a_console_is_asked_for)
 }
 END_TEST
 
-UNIT_MAIN("instances", UNIT_CASES(what_consoles_end_with, consoles),
-          UNIT_CASES(a_console_is_asked_for, wants), UNIT_CASES(one_does_not_hold_up_others, ends),
-          UNIT_TEST(many_at_once), UNIT_CASES(tags, names), UNIT_CASES(clock_steps, jumps_s),
+UNIT_MAIN("instances", UNIT_CASES(a_claim_is_where_its_instance_is, listings),
+          UNIT_CASES(what_consoles_end_with, consoles), UNIT_CASES(a_console_is_asked_for, wants),
+          UNIT_CASES(one_does_not_hold_up_others, ends), UNIT_TEST(many_at_once),
+          UNIT_CASES(tags, names), UNIT_CASES(clock_steps, jumps_s),
           UNIT_CASES(clock_differs, dates))

@@ -158,5 +158,36 @@ START_TEST(odd_texts)
 }
 END_TEST
 
-UNIT_MAIN("sums", UNIT_TEST(adds_by_hour_and_day), UNIT_TEST(survives), UNIT_TEST(never_overflows),
-          UNIT_TEST(newest_are_kept), UNIT_CASES(odd_texts, odd))
+/* What replaces nodes of these prices is shared: it is all of it, and none costs more than before
+ * where the whole saves. */
+static const struct {
+    int64_t whole, prices[3], shares[3];
+} shared[] = {
+    {400, {100, 500, 0}, {66, 334, 0}},
+    {10, {1, 1, 1}, {3, 3, 4}},
+    {0, {1, 2, 3}, {0, 0, 0}},
+    {INT64_MAX,
+     {INT64_MAX / 3, INT64_MAX / 3, INT64_MAX / 3},
+     {3074457345618258602, 3074457345618258602, 3074457345618258603}},
+};
+
+START_TEST(shares_are_the_whole)
+{
+    int64_t total = 0, at = 0, sum = 0;
+    for (int i = 0; i < 3; i++) {
+        total += shared[_i].prices[i];
+    }
+    for (int i = 0; i < 3; i++) {
+        int64_t to = at + shared[_i].prices[i];
+        int64_t share = sums_share(shared[_i].whole, at, to, total);
+        ck_assert_int_eq(share, shared[_i].shares[i]);
+        sum += share;
+        at = to;
+    }
+    ck_assert_int_eq(sum, shared[_i].whole);
+}
+END_TEST
+
+UNIT_MAIN("sums", UNIT_CASES(shares_are_the_whole, shared), UNIT_TEST(adds_by_hour_and_day),
+          UNIT_TEST(survives), UNIT_TEST(never_overflows), UNIT_TEST(newest_are_kept),
+          UNIT_CASES(odd_texts, odd))

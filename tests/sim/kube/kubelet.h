@@ -8,7 +8,7 @@
  *                      that knows less than was reported of it starts anew.
  *   sim_node_stop      the machine is off (instance shutting down or stopped): no process runs on,
  *                      nothing is reported any more. 40 s later the node lifecycle controller makes
- *                      Ready Unknown (nodelife.h).
+ *                      Ready Unknown (ctl/nodelife.c).
  *   sim_node_gone      the instance exists no more: as stop, and the cloud controller manager may
  *                      delete the Node object.
  *

@@ -3,8 +3,8 @@
  *
  * Deployment -> ReplicaSet -> pods with rolling updates, DaemonSet, the garbage collector (gc.h),
  * the node lifecycle controller, taint eviction, pod GC and the cloud controller's node deletion
- * (nodelife.h). Controllers are level-triggered: a change marks an object's key dirty; one timer
- * later all dirty keys are reconciled in the order they were marked.
+ * (ctl/nodelife.c). Controllers are level-triggered: a change marks an object's key dirty; one
+ * timer later all dirty keys are reconciled in the order they were marked.
  *
  * Which pods a ReplicaSet gives up first is upstream's ActivePodsWithRanks, see
  * sim_replicaset_rank.
