@@ -42,7 +42,7 @@
     "{grantedBy: carol, " spec "}}\n---\n"
 /* Another one, to which somebody said no. */
 #define DENIED(out, from)                                                                          \
-    REQ_AT("q", "2026-01-05T08:30:00Z", PLAN(out, "0.5"), LASTS ", " NO ", supersedes: " from,    \
+    REQ_AT("q", "2026-01-05T08:30:00Z", PLAN(out, "0.5"), LASTS ", " NO ", supersedes: " from,     \
            "phase: Denied")
 #define HERE POOL CLAIM("a")
 /* A node of another pool. */

@@ -4,8 +4,8 @@
  *     catalog_gen FOLDER > catalog_table.c
  *
  * FOLDER holds the three files of README.md beside this one. What it prints are the tables declared
- * in common/core/ec2/ec2type.h and ec2table.h. It is a tool of the build, no part of the core: it may
- * read files and allocate. Anything unexpected in the data ends it with an error and no table.
+ * in common/core/ec2/ec2type.h and ec2table.h. It is a tool of the build, no part of the core: it
+ * may read files and allocate. Anything unexpected in the data ends it with an error and no table.
  */
 #include <errno.h>
 #include <inttypes.h>
