@@ -15,15 +15,14 @@
 #define BACKOFF_NS (100 * NS_PER_MS)
 #define BACKOFF_MAX_NS (10 * NS_PER_S)
 #define GROUPS 4
-#define NAMESPACES_MAX 10000 /* in which pods were deleted outright just now */
+#define UNSETTLED_MAX 10000 /* budgets */
 
 struct drain {
     struct runtime *rt;
     struct queue *q;
     struct taint disrupted;
     struct metric_family *requests, *drained;
-    struct map
-        *outright; /* namespace → int64_t: when a pod there was last deleted outright, mono */
+    struct map *unsettled; /* "ns/name" of a PodDisruptionBudget: int64_t, until when, mono */
 };
 
 /* An eviction or delete that is on its way. */
@@ -186,29 +185,44 @@ static void on_answer(void *arg, const struct kube_resp *resp)
     queue_done(d->q, ev->key, gone ? QUEUE_OK : QUEUE_FAIL, slow ? work_retry_ns(e) : 0);
 }
 
-/* Until when evictions of the namespace wait for budgets to know of what was deleted outright. */
-static int64_t settles_ns(const struct drain *d, const char *ns)
+static bool selects(const struct pdb *pdb, const struct pod *p)
 {
-    const int64_t *at_ns = map_get(d->outright, ns);
-    return at_ns ? *at_ns + DRAIN_SETTLE_NS : 0;
+    return str_eq(pdb->m.ns, p->m.ns) && selector_matches(&pdb->sel, &p->labels);
 }
 
-static void note_outright(struct drain *d, const char *ns)
+/* Deleted outright: the status of its budgets does not know it yet. */
+static void unsettle(struct drain *d, const struct pod *p)
 {
-    int64_t now_ns = clock_mono(d->rt->clock);
-    int64_t *at_ns = map_get(d->outright, ns);
-    for (MAP_EACH(d->outright, e)) {
-        if (map_value(e) != at_ns && settles_ns(d, map_key(e)) <= now_ns) {
-            free(map_del(d->outright, map_key(e)));
+    for (MAP_EACH(store_all(d->rt->store, STORE_PDB), e)) {
+        if (!selects(map_value(e), p)) {
+            continue;
+        }
+        int64_t *until_ns = map_get(d->unsettled, map_key(e));
+        if (!until_ns && map_count(d->unsettled) < UNSETTLED_MAX) {
+            until_ns = NEW(int64_t);
+            (void)map_put(d->unsettled, map_key(e), until_ns, NULL);
+        }
+        if (until_ns) {
+            *until_ns = clock_mono(d->rt->clock) + DRAIN_SETTLE_NS;
         }
     }
-    if (at_ns) {
-        *at_ns = now_ns;
-    } else if (map_count(d->outright) < NAMESPACES_MAX) {
-        at_ns = NEW(int64_t);
-        *at_ns = now_ns;
-        (void)map_put(d->outright, ns, at_ns, NULL);
+}
+
+/* A budget of the pod is not settled. Forgets those that are. */
+static bool must_wait(struct drain *d, const struct pod *p)
+{
+    const struct map *pdbs = store_all(d->rt->store, STORE_PDB);
+    bool waits = false;
+    for (MAP_EACH(d->unsettled, e)) {
+        const struct pdb *pdb = map_get(pdbs, map_key(e));
+        const int64_t *until_ns = map_value(e);
+        if (!pdb || clock_mono(d->rt->clock) >= *until_ns) {
+            free(map_del(d->unsettled, map_key(e)));
+        } else {
+            waits |= selects(pdb, p);
+        }
     }
+    return waits;
 }
 
 static void send(struct drain *d, const char *key, const struct pod *p, int64_t deadline_ns,
@@ -226,7 +240,7 @@ static void send(struct drain *d, const char *key, const struct pod *p, int64_t 
         kube_evict(&d->rt->client, p->m.ns, p->m.name, p->m.uid, -1, on_answer, ev);
         return;
     }
-    note_outright(d, p->m.ns);
+    unsettle(d, p);
     ev->deadline_ns = deadline_ns;
     ev->grace_ns = forced_grace_ns(deadline_ns, drain_now_ns(d));
     ev->own_grace_ns = p->grace_ns;
@@ -251,7 +265,7 @@ static enum queue_verdict handle(void *ctx, const char *key)
     if (!forced && pod_do_not_disrupt(p, now_ns)) {
         return QUEUE_FAIL;
     }
-    if (!forced && clock_mono(d->rt->clock) < settles_ns(d, p->m.ns)) {
+    if (!forced && must_wait(d, p)) {
         return QUEUE_FAIL;
     }
     send(d, key, p, deadline_ns, forced);
@@ -262,7 +276,7 @@ struct drain *drain_new(struct runtime *rt)
 {
     struct drain *d = NEW(struct drain);
     d->rt = rt;
-    d->outright = map_new(NAMESPACES_MAX);
+    d->unsettled = map_new(UNSETTLED_MAX);
     d->disrupted = (struct taint){.key = sym_intern(rt->syms, TAINT_DISRUPTED),
                                   .value = V_EMPTY,
                                   .effect = EFFECT_NO_SCHEDULE};
@@ -281,10 +295,10 @@ void drain_free(struct drain *d)
 {
     if (d) {
         queue_free(d->q);
-        for (MAP_EACH(d->outright, e)) {
+        for (MAP_EACH(d->unsettled, e)) {
             free(map_value(e));
         }
-        map_free(d->outright);
+        map_free(d->unsettled);
         free(d);
     }
 }

@@ -10,10 +10,10 @@
  *
  * Evictions go through the eviction API with the pod's UID; 429 (a PodDisruptionBudget) backs off
  * from 100 ms to 10 s. With a deadline a pod is deleted outright when only its own grace period is
- * left, so that it is gone in time; its namespace's evictions then wait for DRAIN_SETTLE_NS, since
- * a budget's status knows of the deletion a moment later and would allow one more. While this
- * machine's clock is off (runtime_clock_skewed) no deadline has come, no pod is stuck and no
- * protection by do-not-disrupt has run out.
+ * left, so that it is gone in time; evictions of pods under the same PodDisruptionBudgets then wait
+ * for DRAIN_SETTLE_NS, since the status of those knows of the deletion a moment later and would
+ * allow one more. While this machine's clock is off (runtime_clock_skewed) no deadline has come, no
+ * pod is stuck and no protection by do-not-disrupt has run out.
  *
  * Events: Evicted, Disrupted (pods), FailedDraining (node).
  */
