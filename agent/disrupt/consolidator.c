@@ -343,16 +343,17 @@ static void spare(struct consolidator *c, const struct consolidate_step *s)
     }
 }
 
-static void start(struct consolidator *c, const struct consolidate_step *s)
+/* False: its replacements cannot be made. */
+static bool start(struct consolidator *c, const struct consolidate_step *s)
 {
     if (c->rt->opt->mode == MODE_OBSERVE) {
         would_start(c, s);
-        return;
+        return true;
     }
     struct order **in = make_orders(c, s);
     if (!in) {
         spare(c, s);
-        return;
+        return false;
     }
     const struct snapshot_node **out = ARENA_NEW_N(&c->mem, const struct snapshot_node *, s->n_out);
     for (uint32_t i = 0; i < s->n_out; i++) {
@@ -373,6 +374,7 @@ static void start(struct consolidator *c, const struct consolidate_step *s)
     spec.moves = placements(c, s, &spec.n_moves);
     say_begins(c, s, "begins to disrupt node(s)");
     command_start(c->rt->commands, &spec);
+    return true;
 }
 
 /* ---- the decision ------------------------------------------------------------------------------
@@ -518,8 +520,8 @@ static void ask_for(struct consolidator *c, struct proposal *p, const struct con
 }
 
 /* Marked as begun first, and when that is answered looked for once more. What steps before it use
- * up of a budget may never be approved: then it is looked at by itself. */
-static void begin_approved(struct consolidator *c, struct proposal *p,
+ * up of a budget may never be approved: then it is looked at by itself. True if it begins. */
+static bool begin_approved(struct consolidator *c, struct proposal *p,
                            const struct consolidate_step *s, bool behind)
 {
     struct consent *consent = c->rt->consent;
@@ -529,13 +531,14 @@ static void begin_approved(struct consolidator *c, struct proposal *p,
         p->waits = p->found = c->stage == STAGE_ALONE;
     } else if (consent_begun(consent, p->request)) {
         p->found = true;
-        start(c, s);
+        return start(c, s);
     } else if (!p->asked) {
         p->asked = c->again = true;
         consent_begin(consent, p->request);
     } else {
         p->waits = p->found = true; /* it could not be marked */
     }
+    return false;
 }
 
 /* A step assumes those before it: behind one that stays nothing begins but what holds alone. */
@@ -549,15 +552,11 @@ static void carry_out(struct consolidator *c, const struct consolidate_result *r
         if (p && !p->found && p->files) {
             ask_for(c, p, s);
         } else if (p && !p->found && p->request) {
-            begin_approved(c, p, s, behind);
-            begins = p->found && !p->waits;
+            begins = begin_approved(c, p, s, behind);
         } else if (p && !p->found && proposal_holds(p, s) && may_start(c, s)) {
-            begins = !behind;
             p->behind = behind;
-            p->found = begins || c->stage == STAGE_ALONE; /* the next plan has it, or not */
-            if (begins) {
-                start(c, s);
-            }
+            p->found = !behind || c->stage == STAGE_ALONE; /* the next plan has it, or not */
+            begins = !behind && start(c, s);
         }
         behind |= !begins && s->n_moves > 0;
     }
