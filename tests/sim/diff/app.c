@@ -228,6 +228,69 @@ void app_make(struct entropy *dice, unsigned number, struct app *a)
     a->volumes = parts_maybe(dice, 15);
 }
 
+/* ---- as users have them ----------------------------------------------------------------------- */
+
+static json_t *own_selector(const char *own)
+{
+    return json_pack("{s:{s:s}}", "matchLabels", APP_LABEL, own);
+}
+
+static json_t *usual_spread(const char *key, const char *own, bool hard)
+{
+    return json_pack("{s:s, s:i, s:s, s:o}", "topologyKey", key, "maxSkew", 1, "whenUnsatisfiable",
+                     hard ? "DoNotSchedule" : "ScheduleAnyway", "labelSelector", own_selector(own));
+}
+
+static void usual_topology(struct entropy *dice, const char *own, json_t *spec)
+{
+    json_t *v = json_array();
+    if (parts_maybe(dice, 40)) {
+        json_array_append_new(v, usual_spread(ZONE, own, parts_maybe(dice, 35)));
+    }
+    if (parts_maybe(dice, 20)) {
+        json_array_append_new(v, usual_spread(HOST, own, parts_maybe(dice, 25)));
+    }
+    parts_put(spec, "topologySpreadConstraints", v);
+    if (!parts_maybe(dice, 25)) {
+        return;
+    }
+    json_t *term = json_pack("{s:s, s:o}", "topologyKey", HOST, "labelSelector", own_selector(own));
+    json_t *anti = parts_maybe(dice, 30)
+                       ? json_pack("{s:[o]}", REQUIRED, term)
+                       : json_pack("{s:[{s:i, s:o}]}", PREFERRED, "weight", 100, "podAffinityTerm",
+                                   term);
+    parts_put(spec, "affinity", json_pack("{s:o}", "podAntiAffinity", anti));
+}
+
+void app_make_usual(struct entropy *dice, unsigned number, struct app *a)
+{
+    static const int cpus[] = {50, 100, 100, 250, 250, 500, 500, 1000, 1000, 2000, 3500};
+    static const int mems[] = {128, 256, 512, 512, 1024, 1024, 2048, 4096, 8192};
+    char own[16];
+    snprintf(own, sizeof(own), "service-%u", number);
+    *a = (struct app){.ns = parts_maybe(dice, 85) ? "default" : "other"};
+    a->labels = json_pack("{s:s}", APP_LABEL, own);
+    a->cpu_milli = PICK(dice, cpus);
+    a->mem_mib = PICK(dice, mems);
+    a->spec = json_pack("{s:[o]}", "containers", parts_container(a->cpu_milli, a->mem_mib));
+    usual_topology(dice, own, a->spec);
+    if (parts_maybe(dice, 15)) {
+        const char *zone = PICK(dice, parts_zones);
+        bool zonal = parts_maybe(dice, 50);
+        parts_put(a->spec, "nodeSelector",
+                  json_pack("{s:s}", zonal ? ZONE : CAPACITY, zonal ? zone : "on-demand"));
+    }
+    if (parts_maybe(dice, 20)) {
+        parts_put(a->spec, "tolerations",
+                  json_pack("[{s:s, s:s, s:s}]", "key", "dedicated", "operator", "Equal", "value",
+                            "x"));
+    }
+    if (parts_maybe(dice, 10)) {
+        app_priority(a->spec);
+    }
+    a->volumes = parts_maybe(dice, 5);
+}
+
 void app_done(struct app *a)
 {
     json_decref(a->spec);

@@ -8,7 +8,7 @@
 #include "parts.h"
 
 #define APP_LABEL "app"
-#define APPS_MAX 4
+#define APPS_MAX 12
 
 struct app {
     json_t *spec, *labels;
@@ -20,6 +20,8 @@ struct app {
 
 /* The number chooses its name. */
 void app_make(struct entropy *dice, unsigned number, struct app *ret);
+/* One as users have them. */
+void app_make_usual(struct entropy *dice, unsigned number, struct app *ret);
 void app_done(struct app *a);
 
 #endif

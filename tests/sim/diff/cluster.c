@@ -1,43 +1,21 @@
 /* cluster.c - see cluster.h */
 #include "cluster.h"
 
-#include "app.h"
 #include "common/base/alloc.h"
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
+#include "gen.h"
 
 #define START_NS (INT64_C(1767603600) * 1000000000) /* when the first object was made */
-#define POOLS_MAX 3
-#define NODES_MAX 5
 #define DAEMONS_MAX 2
+#define ODD_APPS_MAX 4
 #define DAEMON_CPU_MILLI 100
 #define DAEMON_MEM_MIB 128
 
-struct room {
-    char name[32];
-    int cpu_milli, mem_mib, gpus, pods;
-    bool ports;
-};
-
-struct gen {
-    uint64_t state;
-    struct entropy chance;
-    json_t *objects;
-    int64_t now_ns;
-    json_t *pools[POOLS_MAX];
-    unsigned n_pools, n_daemons, n_apps, n_nodes, n_pods, n_claims;
-    struct app apps[APPS_MAX];
-    struct room rooms[NODES_MAX];
-    int volumes_max;  /* that a CSINode offers; 0 = there are none */
-    bool daemons_run; /* their pods are there already */
-};
-
 /* ---- objects --------------------------------------------------------------------------------- */
 
-/* Adds the object, a second younger than the one before it; pods come several in one second, which
- * is as exactly as Kubernetes tells time. Borrowed. */
-static json_t *add(struct gen *g, const char *api_version, const char *kind, const char *ns,
+json_t *gen_add(struct gen *g, const char *api_version, const char *kind, const char *ns,
                    const char *name, json_t *object)
 {
     char at[TIMEFMT_TEXT];
@@ -75,13 +53,13 @@ static void make_namespaces(struct gen *g)
         if (str_eq(names[i], "other")) {
             jsonx_set_new(n, "metadata.labels.team", json_string("red"));
         }
-        add(g, "v1", "Namespace", NULL, names[i], n);
+        gen_add(g, "v1", "Namespace", NULL, names[i], n);
     }
 }
 
 static void make_priority_class(struct gen *g)
 {
-    add(g, "scheduling.k8s.io/v1", "PriorityClass", NULL, "high",
+    gen_add(g, "scheduling.k8s.io/v1", "PriorityClass", NULL, "high",
         json_pack("{s:i, s:s}", "value", 1000, "preemptionPolicy", "Never"));
 }
 
@@ -94,10 +72,10 @@ static void make_storage_class(struct gen *g, const char *name, json_t *topologi
                   json_pack("[{s:[{s:s, s:o}]}]", "matchLabelExpressions", "key", ZONE, "values",
                             topologies));
     }
-    add(g, "storage.k8s.io/v1", "StorageClass", NULL, name, c);
+    gen_add(g, "storage.k8s.io/v1", "StorageClass", NULL, name, c);
 }
 
-static void make_node_class(struct gen *g, const char *name, int max_pods)
+void gen_node_class(struct gen *g, const char *name, int max_pods)
 {
     json_t *subnets = json_array();
     for (unsigned z = 0; z < ARRAY_LEN(parts_zones); z++) {
@@ -113,7 +91,7 @@ static void make_node_class(struct gen *g, const char *name, int max_pods)
     if (max_pods > 0) {
         jsonx_set_new(c, "spec.kubelet.maxPods", json_integer(max_pods));
     }
-    add(g, "karpenter.k8s.aws/v1", "EC2NodeClass", NULL, name, c);
+    gen_add(g, "karpenter.k8s.aws/v1", "EC2NodeClass", NULL, name, c);
 }
 
 /* ---- pools ----------------------------------------------------------------------------------- */
@@ -157,7 +135,7 @@ static json_t *pool_requirements(struct gen *g)
     return v;
 }
 
-static json_t *taint(const char *effect)
+json_t *gen_taint(const char *effect)
 {
     return json_pack("[{s:s, s:s, s:s}]", "key", "dedicated", "value", "x", "effect", effect);
 }
@@ -188,7 +166,7 @@ static void make_pool(struct gen *g, unsigned i)
     json_t *template = json_pack("{s:o}", "spec", spec);
     if (parts_maybe(&g->chance, 30)) {
         parts_put(spec, "taints",
-                  taint(parts_maybe(&g->chance, 70) ? "NoSchedule" : "PreferNoSchedule"));
+                  gen_taint(parts_maybe(&g->chance, 70) ? "NoSchedule" : "PreferNoSchedule"));
     }
     if (parts_maybe(&g->chance, 10)) {
         parts_put(spec, "startupTaints",
@@ -205,7 +183,7 @@ static void make_pool(struct gen *g, unsigned i)
     if (parts_maybe(&g->chance, 50)) {
         jsonx_set_new(pool, "spec.weight", json_integer(1 + parts_below(&g->chance, 100)));
     }
-    g->pools[g->n_pools++] = add(g, "karpenter.sh/v1", "NodePool", NULL, name, pool);
+    g->pools[g->n_pools++] = gen_add(g, "karpenter.sh/v1", "NodePool", NULL, name, pool);
 }
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
@@ -265,12 +243,12 @@ static void make_claim(struct gen *g, const char *name, const json_t *pool, cons
         "nodeClassRef", jsonx_at(pool, "spec.template.spec.nodeClassRef"), "requirements", "key",
         TYPE, "operator", "In", "values", json_string_value(json_object_get(labels, TYPE)),
         "taints", pool_taints(pool), "status", status);
-    add(g, "karpenter.sh/v1", "NodeClaim", NULL, name, claim);
+    gen_add(g, "karpenter.sh/v1", "NodeClaim", NULL, name, claim);
 }
 
 static void make_csi_node(struct gen *g, const char *node)
 {
-    add(g, "storage.k8s.io/v1", "CSINode", NULL, node,
+    gen_add(g, "storage.k8s.io/v1", "CSINode", NULL, node,
         json_pack("{s:{s:[{s:s, s:s, s:n, s:{s:i}}]}}", "spec", "drivers", "name", DIFF_DRIVER,
                   "nodeID", node, "topologyKeys", "allocatable", "count", g->volumes_max));
 }
@@ -280,7 +258,7 @@ static json_t *node_taints(struct gen *g, const json_t *pool, bool cordoned)
     json_t *taints = pool_taints(pool);
     if (!pool && parts_maybe(&g->chance, 20)) {
         json_decref(taints);
-        taints = taint(parts_maybe(&g->chance, 60) ? "NoSchedule" : "PreferNoSchedule");
+        taints = gen_taint(parts_maybe(&g->chance, 60) ? "NoSchedule" : "PreferNoSchedule");
     }
     if (cordoned) {
         json_array_append_new(taints,
@@ -290,7 +268,7 @@ static json_t *node_taints(struct gen *g, const json_t *pool, bool cordoned)
     return taints;
 }
 
-static void make_node(struct gen *g)
+void gen_node(struct gen *g)
 {
     struct room *r = &g->rooms[g->n_nodes];
     const struct parts_type *t = &PICK(&g->chance, parts_types);
@@ -318,7 +296,7 @@ static void make_node(struct gen *g)
     if (cordoned) {
         parts_put(spec, "unschedulable", json_true());
     }
-    add(g, "v1", "Node", NULL, r->name,
+    gen_add(g, "v1", "Node", NULL, r->name,
         json_pack("{s:{s:o}, s:o, s:o}", "metadata", "labels", labels, "spec", spec, "status",
                   status));
     if (g->volumes_max > 0) {
@@ -350,11 +328,11 @@ static void make_daemon_pods(struct gen *g, const json_t *ds)
             jsonx_at(ds, "metadata.uid"), "controller", 1, "spec",
             json_deep_copy(jsonx_at(ds, "spec.template.spec")), "status", "phase", "Running");
         jsonx_set_new(pod, "spec.nodeName", json_string(g->rooms[i].name));
-        add(g, "v1", "Pod", "kube-system", name, pod);
+        gen_add(g, "v1", "Pod", "kube-system", name, pod);
     }
 }
 
-static void make_daemon(struct gen *g)
+void gen_daemon(struct gen *g)
 {
     char name[16];
     snprintf(name, sizeof(name), "daemon-%u", g->n_daemons++);
@@ -380,7 +358,7 @@ static void make_daemon(struct gen *g)
     json_t *ds = json_pack("{s:{s:{s:{s:s}}, s:{s:s}, s:{s:{s:{s:s}}, s:o}}}", "spec", "selector",
                            "matchLabels", "daemon", name, "updateStrategy", "type", "OnDelete",
                            "template", "metadata", "labels", "daemon", name, "spec", spec);
-    add(g, "apps/v1", "DaemonSet", "kube-system", name, ds);
+    gen_add(g, "apps/v1", "DaemonSet", "kube-system", name, ds);
     if (g->daemons_run) {
         make_daemon_pods(g, ds);
     }
@@ -399,7 +377,7 @@ static void make_volume(struct gen *g, const char *ns, const char *claim)
         json_t *here =
             json_pack("[{s:[o]}]", "matchExpressions",
                       parts_expr(ZONE, "In", parts_texts(PICK(&g->chance, parts_zones), NULL)));
-        add(g, "v1", "PersistentVolume", NULL, claim,
+        gen_add(g, "v1", "PersistentVolume", NULL, claim,
             json_pack("{s:{s:{s:s}, s:[s], s:s, s:s, s:{s:s, s:s}, s:{s:s, s:s, s:s, s:s}, "
                       "s:{s:{s:o}}}, s:{s:s}}",
                       "spec", "capacity", "storage", "1Gi", "accessModes", "ReadWriteOnce",
@@ -412,7 +390,7 @@ static void make_volume(struct gen *g, const char *ns, const char *claim)
         jsonx_set_new(pvc, "metadata.annotations",
                       json_pack("{s:s}", "pv.kubernetes.io/bind-completed", "yes"));
     }
-    add(g, "v1", "PersistentVolumeClaim", ns, claim, pvc);
+    gen_add(g, "v1", "PersistentVolumeClaim", ns, claim, pvc);
 }
 
 static json_t *make_pod(struct gen *g, const struct app *a)
@@ -422,10 +400,10 @@ static json_t *make_pod(struct gen *g, const struct app *a)
              g->n_pods++);
     json_t *pod = json_pack("{s:{s:o}, s:o}", "metadata", "labels", json_deep_copy(a->labels),
                             "spec", json_deep_copy(a->spec));
-    return add(g, "v1", "Pod", a->ns, name, pod);
+    return gen_add(g, "v1", "Pod", a->ns, name, pod);
 }
 
-static void make_bound_pod(struct gen *g)
+void gen_bound_pod(struct gen *g)
 {
     const struct app *a = &g->apps[parts_below(&g->chance, g->n_apps)];
     struct room *r = &g->rooms[parts_below(&g->chance, g->n_nodes)];
@@ -443,9 +421,8 @@ static void make_bound_pod(struct gen *g)
     parts_put(pod, "status", json_pack("{s:s}", "phase", "Running"));
 }
 
-static void make_waiting_pod(struct gen *g)
+void gen_waiting_pod(struct gen *g, const struct app *a)
 {
-    const struct app *a = &g->apps[parts_below(&g->chance, g->n_apps)];
     char claim[32];
     if (a->volumes) {
         snprintf(claim, sizeof(claim), "claim-%u", g->n_claims++);
@@ -466,45 +443,55 @@ static void make_waiting_pod(struct gen *g)
 
 static void make_capacity(struct gen *g)
 {
-    make_node_class(g, "default", 0);
-    make_node_class(g, "dense", 4);
+    gen_node_class(g, "default", 0);
+    gen_node_class(g, "dense", 4);
     for (unsigned n = 1 + parts_below(&g->chance, POOLS_MAX), i = 0; i < n; i++) {
         make_pool(g, i);
     }
     g->volumes_max = parts_maybe(&g->chance, 30) ? 1 + (int)parts_below(&g->chance, 3) : 0;
     for (unsigned n = parts_below(&g->chance, NODES_MAX + 1); n > 0; n--) {
-        make_node(g);
+        gen_node(g);
     }
     if (parts_maybe(&g->chance, 25)) {
         make_claim_on_its_way(g);
     }
     g->daemons_run = parts_maybe(&g->chance, 40);
     for (unsigned n = parts_below(&g->chance, DAEMONS_MAX + 1); n > 0; n--) {
-        make_daemon(g);
+        gen_daemon(g);
     }
 }
 
-void diff_cluster_make(uint64_t seed, uint32_t pods, struct diff_cluster *ret)
+static void make_odd(struct gen *g, uint32_t pods)
+{
+    make_capacity(g);
+    for (unsigned n = 1 + parts_below(&g->chance, ODD_APPS_MAX); n > 0; n--) {
+        app_make(&g->chance, g->n_apps, &g->apps[g->n_apps]);
+        g->n_apps++;
+    }
+    for (unsigned n = g->n_nodes > 0 ? parts_below(&g->chance, 8) : 0; n > 0; n--) {
+        gen_bound_pod(g);
+    }
+    for (unsigned n = 1 + parts_below(&g->chance, pods); n > 0; n--) {
+        gen_waiting_pod(g, &g->apps[parts_below(&g->chance, g->n_apps)]);
+    }
+}
+
+void diff_cluster_make(const struct diff_kind *kind, uint64_t seed, struct diff_cluster *ret)
 {
     static const char *const policies[] = {"Respect", "Respect", "Ignore", "Reasonable"};
     struct gen g = {.state = seed, .objects = json_array(), .now_ns = START_NS};
     g.chance = entropy_seeded(&g.state);
     ret->seed = seed;
+    ret->types = kind->all_types ? NULL : DIFF_TYPES;
     ret->policy = PICK(&g.chance, policies);
     make_namespaces(&g);
     make_priority_class(&g);
     make_storage_class(&g, "gp3", NULL);
     make_storage_class(&g, "zonal", SOME(&g.chance, parts_zones, 50));
-    make_capacity(&g);
-    for (unsigned n = 1 + parts_below(&g.chance, APPS_MAX); n > 0; n--) {
-        app_make(&g.chance, g.n_apps, &g.apps[g.n_apps]);
-        g.n_apps++;
-    }
-    for (unsigned n = g.n_nodes > 0 ? parts_below(&g.chance, 8) : 0; n > 0; n--) {
-        make_bound_pod(&g);
-    }
-    for (unsigned n = 1 + parts_below(&g.chance, pods); n > 0; n--) {
-        make_waiting_pod(&g);
+    if (kind->usual) {
+        gen_usual(&g, kind->pods);
+    } else {
+        make_odd(&g, kind->pods);
     }
     for (unsigned i = 0; i < g.n_apps; i++) {
         app_done(&g.apps[i]);

@@ -138,12 +138,14 @@ static void read_objects(struct diff_plan *p, const json_t *objects, uint64_t se
     }
 }
 
-static void set_options(struct diff_plan *p, const char *policy, const char *placement)
+static void set_options(struct diff_plan *p, const struct diff_cluster *c, const char *placement)
 {
     opts_init(&p->opts);
-    ARENA_GROW(&p->opts.mem, p->opts.types.v, p->opts.types.n, p->opts.types.cap);
-    p->opts.types.v[p->opts.types.n++] = DIFF_TYPES;
-    p->opts.preference_policy = policy;
+    if (c->types) {
+        ARENA_GROW(&p->opts.mem, p->opts.types.v, p->opts.types.n, p->opts.types.cap);
+        p->opts.types.v[p->opts.types.n++] = c->types;
+    }
+    p->opts.preference_policy = c->policy;
     p->opts.placement = placement;
     p->cmd = (struct cmd){.prog = "karp-sim", .o = &p->opts, .env = &p->env, .clock = &clock_real};
 }
@@ -174,7 +176,7 @@ int diff_plan_make(const struct diff_cluster *c, const struct diff_way *way, str
                    struct err *reterr)
 {
     *ret = (struct diff_plan){.text = NULL};
-    set_options(ret, c->policy, way->placement);
+    set_options(ret, c, way->placement);
     if (decode(ret, c, way->shuffle, reterr) ||
         decide_begin(&ret->cmd, &ret->world, ret->prices, NULL, DECIDE_UNBOUND, &ret->decision,
                      reterr)) {

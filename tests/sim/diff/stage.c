@@ -11,6 +11,7 @@
 #define WHO "differential"
 #define SETTLE_NS (20 * NS_PER_S)
 #define RUN_NS (120 * NS_PER_S)
+#define WAVE_NS (30 * NS_PER_S) /* from one new node to the next */
 #define START_WALL_NS (INT64_C(1767607200) * NS_PER_S)
 
 /* ---- nodes to come --------------------------------------------------------------------------- */
@@ -149,6 +150,14 @@ static void point_at_owner(const struct sim_world *w, json_t *o)
     }
 }
 
+/* Admission added the not-ready taint. */
+static void ready(const struct sim_world *w, const json_t *node)
+{
+    sim_api_patch(w->api, WHO, SIM_NODE, "", NULL, jsonx_str(node, "metadata.name"),
+                  json_pack("{s:{s:O}}", "spec", "taints", jsonx_at(node, "spec.taints")), NULL,
+                  NULL);
+}
+
 /* As it is in a cluster that has been there for a while; what exists already is left alone. */
 static int create(struct sim_world *w, const json_t *object, struct err *reterr)
 {
@@ -164,10 +173,8 @@ static int create(struct sim_world *w, const json_t *object, struct err *reterr)
     }
     const char *name = jsonx_str(object, "metadata.name");
     const json_t *status = json_object_get(object, "status");
-    if (kind->id == SIM_NODE) { /* admission added the not-ready taint */
-        sim_api_patch(w->api, WHO, SIM_NODE, "", NULL, name,
-                      json_pack("{s:{s:O}}", "spec", "taints", jsonx_at(object, "spec.taints")),
-                      NULL, NULL);
+    if (kind->id == SIM_NODE) {
+        ready(w, object);
     } else if (status && (kind->id == SIM_PV || kind->id == SIM_PVC)) {
         sim_api_patch(w->api, WHO, kind->id, "status", jsonx_str(object, "metadata.namespace"),
                       name, json_pack("{s:O}", "status", status), NULL, NULL);
@@ -217,15 +224,25 @@ static int create_there(const struct stage *s, struct err *reterr)
     size_t i;
     json_t *o;
     json_array_foreach (s->cluster->objects, i, o) {
-        AUTO_JSON json_t *node = on_its_way(o) ? registered(o) : NULL;
-        if (!waits(o) && (create(s->world, o, reterr) || (node && create_new(s, node, reterr)))) {
+        if (!waits(o) && create(s->world, o, reterr)) {
             return err_wrap(reterr, "%s", jsonx_str(o, "metadata.name"));
         }
     }
     return 0;
 }
 
-static int create_planned(const struct stage *s, struct err *reterr)
+static void add_on_their_way(const struct stage *s, json_t *nodes)
+{
+    size_t i;
+    json_t *o;
+    json_array_foreach (s->cluster->objects, i, o) {
+        if (on_its_way(o)) {
+            json_array_append_new(nodes, registered(o));
+        }
+    }
+}
+
+static int add_planned(const struct stage *s, json_t *nodes, struct err *reterr)
 {
     const struct symtab *t = s->plan->world.syms;
     uint64_t state = s->cluster->seed;
@@ -241,9 +258,25 @@ static int create_planned(const struct stage *s, struct err *reterr)
         AUTO_JSON json_t *labels = json_object();
         put_single(labels, t, &c->reqs);
         json_object_del(labels, sym_str(t, L_INSTANCE_TYPE));
-        AUTO_JSON json_t *node = stage_node(s, &offer, labels, name);
+        json_array_append_new(nodes, stage_node(s, &offer, labels, name));
+    }
+    return 0;
+}
+
+/* Nodes that are not there yet. */
+static int add_nodes(const struct stage *s, json_t *nodes, struct err *reterr)
+{
+    add_on_their_way(s, nodes);
+    return add_planned(s, nodes, reterr);
+}
+
+static int create_nodes(const struct stage *s, const json_t *nodes, struct err *reterr)
+{
+    size_t i;
+    json_t *node;
+    json_array_foreach (nodes, i, node) {
         if (create_new(s, node, reterr)) {
-            return err_wrap(reterr, "%s", name);
+            return err_wrap(reterr, "%s", jsonx_str(node, "metadata.name"));
         }
     }
     return 0;
@@ -263,26 +296,40 @@ static int create_waiting(const struct stage *s, struct err *reterr)
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-int stage_set(const struct diff_cluster *c, const struct diff_plan *p, struct stage *ret,
-              struct err *reterr)
+static void begin(const struct diff_cluster *c, const struct diff_plan *p, struct stage *ret)
 {
     struct sim_world_options o = {.start_wall_ns = START_WALL_NS, .seed = c->seed};
     *ret = (struct stage){
         .cluster = c, .plan = p, .world = sim_world_new(&o), .launched = json_array()};
     ret->sched = &ret->world->sched->cluster;
-    if (create_there(ret, reterr) || create_planned(ret, reterr)) {
-        stage_done(ret);
+}
+
+static void run_for(const struct stage *s, int64_t ns)
+{
+    vclock_run_to(&s->world->clock, s->world->clock.now_ns + ns);
+}
+
+static int set(struct stage *s, struct err *reterr)
+{
+    AUTO_JSON json_t *nodes = json_array();
+    if (create_there(s, reterr) || add_nodes(s, nodes, reterr) || create_nodes(s, nodes, reterr)) {
         return -1;
     }
-    size_t n = json_array_size(ret->launched);
-    if (create_csi_node(ret, STAGE_TRIAL, reterr)) {
-        stage_done(ret);
+    size_t n = json_array_size(s->launched);
+    if (create_csi_node(s, STAGE_TRIAL, reterr)) {
         return -1;
     }
-    json_array_remove(ret->launched, n); /* that one is for trials only */
-    vclock_run_to(&ret->world->clock, SETTLE_NS);
-    sim_sched_stop(ret->world->sched);
-    if (create_waiting(ret, reterr)) {
+    json_array_remove(s->launched, n); /* that one is for trials only */
+    run_for(s, SETTLE_NS);
+    sim_sched_stop(s->world->sched);
+    return create_waiting(s, reterr);
+}
+
+int stage_set(const struct diff_cluster *c, const struct diff_plan *p, struct stage *ret,
+              struct err *reterr)
+{
+    begin(c, p, ret);
+    if (set(ret, reterr)) {
         stage_done(ret);
         return -1;
     }
@@ -299,8 +346,153 @@ void stage_done(struct stage *s)
 void stage_run(struct stage *s)
 {
     sim_sched_start(s->world->sched);
-    vclock_run_to(&s->world->clock, SETTLE_NS + RUN_NS);
+    run_for(s, RUN_NS);
     sim_sched_stop(s->world->sched);
+}
+
+/* ---- as time goes by ------------------------------------------------------------------------- */
+
+/* What is there, and pods that have waited for a while. */
+static int wait_in_vain(struct stage *s, struct err *reterr)
+{
+    if (create_there(s, reterr)) {
+        return -1;
+    }
+    run_for(s, SETTLE_NS);
+    sim_sched_stop(s->world->sched); /* so that pods come by age, not by name */
+    if (create_waiting(s, reterr)) {
+        return -1;
+    }
+    stage_run(s);
+    sim_sched_start(s->world->sched);
+    return 0;
+}
+
+/* Nobody but DaemonSets uses a node that is not ready. */
+static int come(struct stage *s, const json_t *nodes, size_t from, size_t to, struct err *reterr)
+{
+    for (size_t i = from; i < to; i++) {
+        json_t *node = json_array_get(nodes, i);
+        json_array_append(s->launched, node);
+        if (create_csi_node(s, jsonx_str(node, "metadata.name"), reterr) ||
+            sim_api_create(s->world->api, WHO, SIM_NODE, json_deep_copy(node), NULL, reterr)) {
+            return err_wrap(reterr, "%s", jsonx_str(node, "metadata.name"));
+        }
+    }
+    run_for(s, SETTLE_NS);
+    sim_sched_stop(s->world->sched);
+    for (size_t i = from; i < to; i++) {
+        ready(s->world, json_array_get(nodes, i));
+    }
+    sim_sched_start(s->world->sched);
+    run_for(s, WAVE_NS);
+    return 0;
+}
+
+static int play(struct stage *s, enum stage_order order, struct err *reterr)
+{
+    AUTO_JSON json_t *nodes = json_array();
+    uint64_t state = s->cluster->seed * STAGE_ORDERS + (uint64_t)order;
+    struct entropy chance = entropy_seeded(&state);
+    if (wait_in_vain(s, reterr) || add_nodes(s, nodes, reterr)) {
+        return -1;
+    }
+    size_t n = json_array_size(nodes), wave = order == STAGE_AT_ONCE || n == 0 ? n : 1;
+    for (size_t i = n; i > 1 && order != STAGE_AT_ONCE; i--) {
+        size_t k = entropy_below(&chance, i);
+        json_t *x = json_incref(json_array_get(nodes, k));
+        json_array_set(nodes, k, json_array_get(nodes, i - 1));
+        json_array_set_new(nodes, i - 1, x);
+    }
+    for (size_t i = 0; i < n; i += wave) {
+        if (come(s, nodes, i, i + wave, reterr)) {
+            return -1;
+        }
+    }
+    run_for(s, RUN_NS);
+    sim_sched_stop(s->world->sched);
+    return 0;
+}
+
+int stage_play(const struct diff_cluster *c, const struct diff_plan *p, enum stage_order order,
+               struct stage *ret, struct err *reterr)
+{
+    begin(c, p, ret);
+    if (play(ret, order, reterr)) {
+        stage_done(ret);
+        return -1;
+    }
+    return 0;
+}
+
+/* ---- what becomes of a cluster without new nodes --------------------------------------------- */
+
+/* The object as the scheduler and its helpers have left it. New reference. */
+static json_t *settled(const struct sim_world *w, const json_t *o)
+{
+    const struct sim_kind *kind = sim_kind_of(o);
+    const char *ns = jsonx_str_or(o, "metadata.namespace", "");
+    json_t *copy = json_deep_copy(o);
+    const json_t *now = kind && (kind->id == SIM_POD || kind->id == SIM_PVC)
+                            ? sim_api_get(w->api, kind->id, ns, jsonx_str(o, "metadata.name"))
+                            : NULL;
+    if (now && kind->id == SIM_POD && waits(o) && sim_pod_node(now)[0]) {
+        jsonx_set_new(copy, "spec.nodeName", json_string(sim_pod_node(now)));
+        json_object_set_new(copy, "status", json_pack("{s:s}", "phase", "Running"));
+    } else if (now && kind->id == SIM_PVC && jsonx_str(now, "spec.volumeName")) {
+        json_object_set(copy, "spec", json_object_get(now, "spec"));
+        json_object_set(copy, "status", json_object_get(now, "status"));
+        jsonx_set_new(copy, "metadata.annotations",
+                      json_deep_copy(jsonx_at(now, "metadata.annotations")));
+    }
+    return copy;
+}
+
+/* Volumes and pods of DaemonSets that came into being. */
+static void add_made(const struct sim_world *w, enum sim_kind_id kind, json_t *objects)
+{
+    AUTO_JSON json_t *known = json_object();
+    size_t i;
+    json_t *o;
+    json_array_foreach (objects, i, o) {
+        const struct sim_kind *k = sim_kind_of(o);
+        if (k && k->id == kind) {
+            AUTO_FREE char *key = xasprintf("%s/%s", jsonx_str_or(o, "metadata.namespace", ""),
+                                            jsonx_str(o, "metadata.name"));
+            json_object_set_new(known, key, json_true());
+        }
+    }
+    for (i = 0; i < sim_api_count(w->api, kind); i++) {
+        const json_t *made = sim_api_at(w->api, kind, i);
+        AUTO_FREE char *key = xasprintf("%s/%s", jsonx_str_or(made, "metadata.namespace", ""),
+                                        jsonx_str(made, "metadata.name"));
+        if (!json_object_get(known, key)) {
+            json_t *copy = json_deep_copy(made);
+            json_object_del(json_object_get(copy, "metadata"), "resourceVersion");
+            json_array_append_new(objects, copy);
+        }
+    }
+}
+
+int stage_settle(const struct diff_cluster *c, struct diff_cluster *ret, struct err *reterr)
+{
+    struct stage s;
+    size_t i;
+    json_t *o;
+    begin(c, NULL, &s);
+    if (wait_in_vain(&s, reterr)) {
+        stage_done(&s);
+        return -1;
+    }
+    *ret = *c;
+    ret->objects = json_array();
+    json_array_foreach (c->objects, i, o) {
+        json_array_append_new(ret->objects, settled(s.world, o));
+    }
+    add_made(s.world, SIM_PV, ret->objects);
+    add_made(s.world, SIM_POD, ret->objects);
+    stage_done(&s);
+    return 0;
 }
 
 /* ---- asking ---------------------------------------------------------------------------------- */

@@ -49,6 +49,23 @@ void stage_name_new(uint32_t claim, char dst[STAGE_NAME]);
 /* What the scheduler knows of a pod of the plan. */
 struct sim_sched_pod *stage_pod(const struct stage *s, const struct pod *p);
 
+/*
+ * Life beside: the scheduler has long tried what is there when somebody looks for new nodes. First
+ * the cluster settles: what waits goes where it can, with the nodes that are there and ready; the
+ * result is a cluster like any other, in which the rest still waits. A plan for that is played: the
+ * nodes on their way and the new ones come, at first for DaemonSets only, and the scheduler, which
+ * never stands still, binds pods. `launched` is in the order in which they come.
+ */
+enum stage_order {
+    STAGE_AT_ONCE,
+    STAGE_ONE_BY_ONE, /* in an order of chance */
+    STAGE_ORDERS,
+};
+int stage_settle(const struct diff_cluster *c, struct diff_cluster *ret, struct err *reterr);
+/* The stage at the end. */
+int stage_play(const struct diff_cluster *settled, const struct diff_plan *p,
+               enum stage_order order, struct stage *ret, struct err *reterr);
+
 /* Two minutes of the scheduler. */
 void stage_run(struct stage *s);
 /* The node that the pod is bound to now, "" = it waits; *ret_why (may be NULL) is what the
