@@ -228,7 +228,8 @@ void app_make(struct entropy *dice, unsigned number, struct app *a)
     a->volumes = parts_maybe(dice, 15);
 }
 
-/* ---- as users have them ----------------------------------------------------------------------- */
+/* ---- as users have them -----------------------------------------------------------------------
+ */
 
 static json_t *own_selector(const char *own)
 {
@@ -255,10 +256,9 @@ static void usual_topology(struct entropy *dice, const char *own, json_t *spec)
         return;
     }
     json_t *term = json_pack("{s:s, s:o}", "topologyKey", HOST, "labelSelector", own_selector(own));
-    json_t *anti = parts_maybe(dice, 30)
-                       ? json_pack("{s:[o]}", REQUIRED, term)
-                       : json_pack("{s:[{s:i, s:o}]}", PREFERRED, "weight", 100, "podAffinityTerm",
-                                   term);
+    json_t *anti = parts_maybe(dice, 30) ? json_pack("{s:[o]}", REQUIRED, term)
+                                         : json_pack("{s:[{s:i, s:o}]}", PREFERRED, "weight", 100,
+                                                     "podAffinityTerm", term);
     parts_put(spec, "affinity", json_pack("{s:o}", "podAntiAffinity", anti));
 }
 
@@ -281,9 +281,9 @@ void app_make_usual(struct entropy *dice, unsigned number, struct app *a)
                   json_pack("{s:s}", zonal ? ZONE : CAPACITY, zonal ? zone : "on-demand"));
     }
     if (parts_maybe(dice, 20)) {
-        parts_put(a->spec, "tolerations",
-                  json_pack("[{s:s, s:s, s:s}]", "key", "dedicated", "operator", "Equal", "value",
-                            "x"));
+        parts_put(
+            a->spec, "tolerations",
+            json_pack("[{s:s, s:s, s:s}]", "key", "dedicated", "operator", "Equal", "value", "x"));
     }
     if (parts_maybe(dice, 10)) {
         app_priority(a->spec);

@@ -16,7 +16,7 @@
 /* ---- objects --------------------------------------------------------------------------------- */
 
 json_t *gen_add(struct gen *g, const char *api_version, const char *kind, const char *ns,
-                   const char *name, json_t *object)
+                const char *name, json_t *object)
 {
     char at[TIMEFMT_TEXT];
     g->now_ns += str_eq(kind, "Pod") && parts_maybe(&g->chance, 60) ? 0 : INT64_C(1000000000);
@@ -60,7 +60,7 @@ static void make_namespaces(struct gen *g)
 static void make_priority_class(struct gen *g)
 {
     gen_add(g, "scheduling.k8s.io/v1", "PriorityClass", NULL, "high",
-        json_pack("{s:i, s:s}", "value", 1000, "preemptionPolicy", "Never"));
+            json_pack("{s:i, s:s}", "value", 1000, "preemptionPolicy", "Never"));
 }
 
 static void make_storage_class(struct gen *g, const char *name, json_t *topologies)
@@ -249,8 +249,8 @@ static void make_claim(struct gen *g, const char *name, const json_t *pool, cons
 static void make_csi_node(struct gen *g, const char *node)
 {
     gen_add(g, "storage.k8s.io/v1", "CSINode", NULL, node,
-        json_pack("{s:{s:[{s:s, s:s, s:n, s:{s:i}}]}}", "spec", "drivers", "name", DIFF_DRIVER,
-                  "nodeID", node, "topologyKeys", "allocatable", "count", g->volumes_max));
+            json_pack("{s:{s:[{s:s, s:s, s:n, s:{s:i}}]}}", "spec", "drivers", "name", DIFF_DRIVER,
+                      "nodeID", node, "topologyKeys", "allocatable", "count", g->volumes_max));
 }
 
 static json_t *node_taints(struct gen *g, const json_t *pool, bool cordoned)
@@ -297,8 +297,8 @@ void gen_node(struct gen *g)
         parts_put(spec, "unschedulable", json_true());
     }
     gen_add(g, "v1", "Node", NULL, r->name,
-        json_pack("{s:{s:o}, s:o, s:o}", "metadata", "labels", labels, "spec", spec, "status",
-                  status));
+            json_pack("{s:{s:o}, s:o, s:o}", "metadata", "labels", labels, "spec", spec, "status",
+                      status));
     if (g->volumes_max > 0) {
         make_csi_node(g, r->name);
     }
@@ -378,14 +378,14 @@ static void make_volume(struct gen *g, const char *ns, const char *claim)
             json_pack("[{s:[o]}]", "matchExpressions",
                       parts_expr(ZONE, "In", parts_texts(PICK(&g->chance, parts_zones), NULL)));
         gen_add(g, "v1", "PersistentVolume", NULL, claim,
-            json_pack("{s:{s:{s:s}, s:[s], s:s, s:s, s:{s:s, s:s}, s:{s:s, s:s, s:s, s:s}, "
-                      "s:{s:{s:o}}}, s:{s:s}}",
-                      "spec", "capacity", "storage", "1Gi", "accessModes", "ReadWriteOnce",
-                      "storageClassName", class, "persistentVolumeReclaimPolicy", "Retain", "csi",
-                      "driver", DIFF_DRIVER, "volumeHandle", claim, "claimRef", "apiVersion", "v1",
-                      "kind", "PersistentVolumeClaim", "namespace", ns, "name", claim,
-                      "nodeAffinity", "required", "nodeSelectorTerms", here, "status", "phase",
-                      "Bound"));
+                json_pack("{s:{s:{s:s}, s:[s], s:s, s:s, s:{s:s, s:s}, s:{s:s, s:s, s:s, s:s}, "
+                          "s:{s:{s:o}}}, s:{s:s}}",
+                          "spec", "capacity", "storage", "1Gi", "accessModes", "ReadWriteOnce",
+                          "storageClassName", class, "persistentVolumeReclaimPolicy", "Retain",
+                          "csi", "driver", DIFF_DRIVER, "volumeHandle", claim, "claimRef",
+                          "apiVersion", "v1", "kind", "PersistentVolumeClaim", "namespace", ns,
+                          "name", claim, "nodeAffinity", "required", "nodeSelectorTerms", here,
+                          "status", "phase", "Bound"));
         jsonx_set_new(pvc, "spec.volumeName", json_string(claim));
         jsonx_set_new(pvc, "metadata.annotations",
                       json_pack("{s:s}", "pv.kubernetes.io/bind-completed", "yes"));

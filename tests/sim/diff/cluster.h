@@ -1,17 +1,18 @@
 /*
  * cluster.h - random small clusters with pods that wait, as Kubernetes objects.
  *
- * A cluster is a function of its kind and its seed. Of the odd kind it has anything: NodePools with requirements, taints, limits and weights;
- * nodes with and without NodeClaims, claims that are launched but not registered; DaemonSets; pods
- * that run; pods that wait, of up to four workloads with selectors, affinity, anti-affinity,
- * spreads, tolerations, host ports, volumes and priorities. Of the usual kind it is as users have
- * them: NodePools that leave types open, and many pods of up to twelve workloads that spread over
- * zones or keep apart on hosts. Everything in it is valid for a real API server.
+ * A cluster is a function of its kind and its seed. Of the odd kind it has anything: NodePools with
+ * requirements, taints, limits and weights; nodes with and without NodeClaims, claims that are
+ * launched but not registered; DaemonSets; pods that run; pods that wait, of up to four workloads
+ * with selectors, affinity, anti-affinity, spreads, tolerations, host ports, volumes and
+ * priorities. Of the usual kind it is as users have them: NodePools that leave types open, and many
+ * pods of up to twelve workloads that spread over zones or keep apart on hosts. Everything in it is
+ * valid for a real API server.
  *
  * Nodes take the same number of volumes, or any number if there are no CSINodes.
  *
- * The instance types of DIFF_TYPES are there or all of the catalog, in DIFF_REGION. Pods of a priority never
- * preempt: whoever replays a plan asks where pods fit, not whom they can push away.
+ * The instance types of DIFF_TYPES are there or all of the catalog, in DIFF_REGION. Pods of a
+ * priority never preempt: whoever replays a plan asks where pods fit, not whom they can push away.
  */
 #ifndef KARP_SIM_DIFF_CLUSTER_H
 #define KARP_SIM_DIFF_CLUSTER_H

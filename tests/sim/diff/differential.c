@@ -7,6 +7,7 @@
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
 #include "judge.h"
+#include "outcome.h"
 
 #define CLUSTERS_MAX 1000000
 
@@ -16,25 +17,17 @@ struct command {
     struct diff_kind make;
 };
 
-/* What became of planned pods of settled clusters. */
-struct outcome {
-    uint64_t planned, launched;
-    int64_t price_pusd_h;
-    uint64_t ran[STAGE_ORDERS], stranding[STAGE_ORDERS]; /* clusters: a planned pod does not run */
-    uint64_t lost; /* pods that do not run, in all orders */
-    uint64_t ever; /* clusters where a planned pod does not run, in any order */
-};
-
 enum side { SIDE_PLAN, SIDE_BASELINE, SIDES }; /* the latter: with the placement as Karpenter's */
 
 struct tally {
     uint64_t clusters, faulty, refused;
     uint64_t planning; /* clusters where a plan has new nodes */
     struct outcome sides[SIDES];
-    uint64_t worse; /* clusters where more do not run than with the baseline */
-    uint64_t cheaper;
-    bool share;     /* it is too small */
-    bool stranding; /* in too many clusters */
+    uint64_t cheaper, dearer; /* clusters where the plan is that, against the baseline */
+    uint64_t worse;           /* clusters that strand more pods than with the baseline */
+    uint64_t better;          /* clusters where a plan of another placement would strand less */
+    bool share;               /* it is too small */
+    bool stranding;           /* more than with the baseline in too many clusters */
 };
 
 static int usage(const char *what)
@@ -109,93 +102,6 @@ static int parse(struct command *c, int argc, char **argv)
 
 /* ---- one cluster ----------------------------------------------------------------------------- */
 
-typedef void (*pod_fn)(void *ctx, const struct pod *p, const char *node);
-
-/* Planned pods with the node that they are planned on. */
-static void each_planned(const struct sched_result *r, pod_fn fn, void *ctx)
-{
-    for (uint32_t i = 0; i < r->n_existing; i++) {
-        fn(ctx, r->existing[i].pod, r->existing[i].node->name);
-    }
-    for (uint32_t i = 0; i < r->n_claims; i++) {
-        char name[STAGE_NAME];
-        stage_name_new(i, name);
-        for (uint32_t k = 0; k < r->claims[i].n_pods; k++) {
-            fn(ctx, r->claims[i].pods[k], name);
-        }
-    }
-}
-
-/* Pods that are alike: who of them runs is all the same. */
-struct crowd {
-    uint64_t class_hash;
-    uint32_t planned, run;
-};
-
-struct count {
-    const struct stage *s;
-    struct crowd *crowds;
-    uint32_t n;
-    bool tell;
-};
-
-static struct crowd *crowd_of(struct count *c, const struct pod *p)
-{
-    uint64_t hash = stage_pod(c->s, p)->class_hash;
-    uint32_t i = 0;
-    while (i < c->n && c->crowds[i].class_hash != hash) {
-        i++;
-    }
-    if (i == c->n) {
-        c->crowds[c->n++] = (struct crowd){.class_hash = hash};
-    }
-    return &c->crowds[i];
-}
-
-static void count_pod(struct count *c, const struct pod *p, const char *node)
-{
-    const char *why, *where = stage_where(c->s, p, &why);
-    struct crowd *crowd = crowd_of(c, p);
-    crowd->planned += node != NULL;
-    crowd->run += where[0] != '\0';
-    if (c->tell && where[0]) {
-        printf("  %s/%s %s%s, runs on %s\n", p->m.ns, p->m.name,
-               node ? "planned on " : "refused", node ? node : "", where);
-    } else if (c->tell && node) {
-        printf("  %s/%s planned on %s, waits: %s\n", p->m.ns, p->m.name, node, why);
-    }
-}
-
-static void count_planned(void *ctx, const struct pod *p, const char *node)
-{
-    count_pod(ctx, p, node);
-}
-
-/* Adds what became of the planned pods. */
-static void count_stage(const struct stage *s, enum stage_order order, bool tell,
-                        struct outcome *o)
-{
-    const struct sched_result *r = s->plan->result;
-    AUTO_FREE struct crowd *crowds = NEW_N(struct crowd, s->plan->decision.snap.n_pods + 1);
-    struct count c = {.s = s, .crowds = crowds, .tell = tell};
-    uint64_t planned = 0, lost = 0;
-    each_planned(r, count_planned, &c);
-    for (uint32_t i = 0; i < r->n_refused; i++) {
-        count_pod(&c, r->refused[i].pod, NULL);
-    }
-    for (uint32_t i = 0; i < c.n; i++) {
-        planned += crowds[i].planned;
-        lost += crowds[i].planned > crowds[i].run ? crowds[i].planned - crowds[i].run : 0;
-    }
-    o->planned += order == 0 ? planned : 0;
-    o->ran[order] += planned - lost;
-    o->stranding[order] += lost > 0;
-    o->lost += lost;
-    if (tell) {
-        printf("  STRANDED: %llu\n", (unsigned long long)lost);
-    }
-}
-
 static int write_json(const char *dir, const char *name, const json_t *o, struct err *reterr)
 {
     AUTO_FREE char *path = xasprintf("%s/%s", dir, name);
@@ -231,7 +137,7 @@ static int write_case(const struct stage *s, const char *dir, struct err *reterr
     char name[64];
     snprintf(name, sizeof(name), "%llu.json", (unsigned long long)s->cluster->seed);
     struct note n = {s, json_object()};
-    each_planned(s->plan->result, note_planned, &n);
+    outcome_each_planned(s->plan->result, note_planned, &n);
     AUTO_JSON json_t *o =
         json_pack("{s:I, s:O, s:O, s:o}", "seed", (json_int_t)s->cluster->seed, "objects",
                   s->cluster->objects, "nodes", s->launched, "planned", n.planned);
@@ -269,78 +175,97 @@ static int judge_plan(const struct command *c, const struct diff_cluster *cluste
     return rc;
 }
 
-/* One plan of a settled cluster, in every order. */
-static int play(const struct diff_plan *plan, const struct diff_cluster *settled, bool tell,
-                struct outcome *o, struct err *reterr)
+static int make_plan(const struct diff_cluster *settled, const char *placement,
+                     struct diff_plan *ret, struct err *reterr)
 {
-    static const char *const orders[] = {"all at once", "one by one"};
-    const struct sched_result *r = plan->result;
-    uint64_t lost = o->lost;
-    o->launched += r->n_claims;
-    o->price_pusd_h += r->price_pusd_h;
-    for (int i = 0; i < STAGE_ORDERS && r->n_claims + r->n_existing > 0; i++) {
-        struct stage s;
-        if (stage_play(settled, plan, (enum stage_order)i, &s, reterr)) {
+    struct diff_way way = {.placement = placement, .slice = 1000000};
+    return diff_plan_make(settled, &way, ret, reterr);
+}
+
+/* A plan of another placement, no dearer than the baseline and with no more nodes, strands less. */
+static int find_better(const struct command *c, const struct diff_cluster *settled,
+                       const struct outcome *o, struct tally *t, struct err *reterr)
+{
+    static const char *const others[] = {DECIDE_BASELINE, "Compatible", "Cheapest"};
+    bool better = false;
+    for (size_t i = 0; i < ARRAY_LEN(others) && !better; i++) {
+        struct diff_plan plan;
+        struct outcome other;
+        if (str_eq(others[i], c->placement)) {
+            continue;
+        }
+        if (make_plan(settled, others[i], &plan, reterr)) {
             return -1;
         }
-        if (tell) {
-            printf(" new nodes %s:\n", orders[i]);
+        int rc = outcome_play(&plan, settled, false, &other, reterr);
+        diff_plan_done(&plan);
+        if (rc) {
+            return -1;
         }
-        count_stage(&s, (enum stage_order)i, tell, o);
-        stage_done(&s);
+        better = other.lost < o[SIDE_PLAN].lost &&
+                 other.price_pusd_h <= o[SIDE_BASELINE].price_pusd_h &&
+                 other.launched <= o[SIDE_BASELINE].launched;
     }
-    o->ever += o->lost > lost;
+    t->better += better;
     return 0;
 }
 
-static void add_outcome(struct outcome *o, const struct outcome *more)
+static void list(const struct diff_cluster *settled, const struct outcome *o)
 {
-    o->planned += more->planned;
-    o->launched += more->launched;
-    o->price_pusd_h += more->price_pusd_h;
-    for (int i = 0; i < STAGE_ORDERS; i++) {
-        o->ran[i] += more->ran[i];
-        o->stranding[i] += more->stranding[i];
+    char price[SIDES][MONEY_TEXT];
+    for (int i = 0; i < SIDES; i++) {
+        money_exact(o[i].price_pusd_h, price[i]);
     }
-    o->lost += more->lost;
-    o->ever += more->ever;
+    printf("cluster %llu: %llu pods planned, stranded %llu for $%s/h, with the baseline %llu for "
+           "$%s/h\n",
+           (unsigned long long)settled->seed, (unsigned long long)o[SIDE_PLAN].planned,
+           (unsigned long long)o[SIDE_PLAN].lost, price[SIDE_PLAN],
+           (unsigned long long)o[SIDE_BASELINE].lost, price[SIDE_BASELINE]);
+}
+
+static int compare_sides(const struct command *c, const struct diff_cluster *settled,
+                         const struct outcome *o, struct tally *t, struct err *reterr)
+{
+    const struct outcome *plan = &o[SIDE_PLAN], *base = &o[SIDE_BASELINE];
+    for (int i = 0; i < SIDES; i++) {
+        outcome_add(&t->sides[i], &o[i]);
+    }
+    t->planning += base->launched > 0;
+    t->cheaper += plan->price_pusd_h < base->price_pusd_h;
+    t->dearer += plan->price_pusd_h > base->price_pusd_h;
+    t->worse += plan->lost > base->lost;
+    if (c->list && plan->lost + base->lost > 0) {
+        list(settled, o);
+    }
+    return plan->lost > 0 ? find_better(c, settled, o, t, reterr) : 0;
 }
 
 /* The same cluster with our plan and with the one that Karpenter would make. */
 static int play_sides(const struct command *c, const struct diff_cluster *settled, struct tally *t,
                       struct err *reterr)
 {
-    struct outcome o[SIDES] = {{0}};
+    const char *const placements[SIDES] = {c->placement, DECIDE_BASELINE};
+    struct outcome o[SIDES];
     struct diff_plan plans[SIDES];
     int n = 0, rc = 0;
     for (; n < SIDES && rc == 0; n += rc == 0) {
-        struct diff_way way = {.placement = n == SIDE_PLAN ? c->placement : DECIDE_BASELINE,
-                               .slice = 1000000};
-        rc = diff_plan_make(settled, &way, &plans[n], reterr);
+        rc = make_plan(settled, placements[n], &plans[n], reterr);
     }
     for (int i = 0; i < n && rc == 0; i++) {
         if (c->show >= 0) {
-            printf("%s, of what waits when the cluster has settled:\n%s",
-                   i == SIDE_PLAN ? c->placement : DECIDE_BASELINE, plans[i].text);
+            printf("%s, of what waits when the cluster has settled:\n%s", placements[i],
+                   plans[i].text);
         }
         if (i > 0 && c->show < 0 && str_eq(plans[0].text, plans[i].text)) {
             o[i] = o[0];
         } else {
-            rc = play(&plans[i], settled, c->show >= 0, &o[i], reterr);
+            rc = outcome_play(&plans[i], settled, c->show >= 0, &o[i], reterr);
         }
     }
     for (int i = 0; i < n; i++) {
-        add_outcome(&t->sides[i], &o[i]);
         diff_plan_done(&plans[i]);
     }
-    if (c->list && o[SIDE_PLAN].lost + o[SIDE_BASELINE].lost > 0) {
-        printf("cluster %llu strands %llu of %llu pods, %llu with the baseline\n", (unsigned long long)settled->seed,
-               (unsigned long long)o[SIDE_PLAN].lost, (unsigned long long)o[SIDE_PLAN].planned * STAGE_ORDERS, (unsigned long long)o[SIDE_BASELINE].lost);
-    }
-    t->planning += o[SIDE_BASELINE].launched > 0;
-    t->worse += o[SIDE_PLAN].lost > o[SIDE_BASELINE].lost;
-    t->cheaper += o[SIDE_PLAN].price_pusd_h < o[SIDE_BASELINE].price_pusd_h;
-    return rc;
+    return rc ? rc : compare_sides(c, settled, o, t, reterr);
 }
 
 static int settle_and_play(const struct command *c, const struct diff_cluster *cluster,
@@ -380,23 +305,41 @@ static int play_seed(const struct command *c, uint64_t seed, struct tally *t)
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-static double share(uint64_t part, uint64_t whole)
+static double percent(uint64_t part, uint64_t whole)
 {
-    return whole ? (double)part / (double)whole : 1;
+    return whole ? 100 * (double)part / (double)whole : 0;
 }
 
 static void sum_up_outcome(const char *what, const struct outcome *o, const struct tally *t)
 {
     char price[MONEY_TEXT];
-    printf("%-10s %6llu nodes, $%s/h, %llu pods planned; do not run: all at once %.2f%% (%llu "
-           "clusters), one by one %.2f%% (%llu); some in %llu clusters (%.2f%%)\n",
+    printf("%-10s %llu nodes for $%s/h, %llu pods planned; stranded in any order in %llu clusters "
+           "(%.2f%%)",
            what, (unsigned long long)o->launched, money_exact(o->price_pusd_h, price),
-           (unsigned long long)o->planned,
-           100 - 100 * share(o->ran[STAGE_AT_ONCE], o->planned),
-           (unsigned long long)o->stranding[STAGE_AT_ONCE],
-           100 - 100 * share(o->ran[STAGE_ONE_BY_ONE], o->planned),
-           (unsigned long long)o->stranding[STAGE_ONE_BY_ONE], (unsigned long long)o->ever,
-           100 * share(o->ever, t->clusters));
+           (unsigned long long)o->planned, (unsigned long long)o->ever,
+           percent(o->ever, t->clusters));
+    for (int i = 0; i < STAGE_ORDERS; i++) {
+        printf(", %s in %llu (%.2f%%; %.2f%% of the pods)", stage_order_names[i],
+               (unsigned long long)o->stranding[i], percent(o->stranding[i], t->clusters),
+               percent(o->planned - o->ran[i], o->planned));
+    }
+    printf("\n          ");
+    for (int i = 0; i < CAUSES; i++) {
+        printf("%s %s %llu", i > 0 ? "," : "", cause_names[i], (unsigned long long)o->causes[i]);
+    }
+    printf("\n");
+}
+
+static void sum_up_comparison(const struct tally *t)
+{
+    printf("cheaper than the baseline in %llu clusters (%.2f%%), dearer in %llu; strands more in "
+           "%llu (%.2f%%)\n",
+           (unsigned long long)t->cheaper, percent(t->cheaper, t->clusters),
+           (unsigned long long)t->dearer, (unsigned long long)t->worse,
+           percent(t->worse, t->clusters));
+    printf("no known plan for that price and number of nodes strands less in %llu of the %llu\n",
+           (unsigned long long)(t->sides[SIDE_PLAN].ever - t->better),
+           (unsigned long long)t->sides[SIDE_PLAN].ever);
 }
 
 static void sum_up(const struct command *c, struct tally *t)
@@ -404,28 +347,27 @@ static void sum_up(const struct command *c, struct tally *t)
     const struct outcome *o = &t->sides[SIDE_PLAN];
     for (int i = 0; i < STAGE_ORDERS; i++) {
         t->share = t->share || (o->planned >= DIFF_SHARE_PODS &&
-                                share(o->ran[i], o->planned) < DIFF_SHARE_MIN);
+                                percent(o->ran[i], o->planned) < 100 * DIFF_SHARE_MIN);
     }
     t->stranding =
-        t->clusters >= DIFF_WORSE_CLUSTERS && share(t->worse, t->clusters) > DIFF_WORSE_MAX;
+        t->clusters >= DIFF_WORSE_CLUSTERS && percent(t->worse, t->clusters) > 100 * DIFF_WORSE_MAX;
     printf("%llu clusters, of which %llu need new nodes; %llu pods refused\n",
            (unsigned long long)t->clusters, (unsigned long long)t->planning,
            (unsigned long long)t->refused);
     sum_up_outcome(c->placement, o, t);
     sum_up_outcome(DECIDE_BASELINE, &t->sides[SIDE_BASELINE], t);
-    printf("cheaper than the baseline in %llu clusters (%.2f%%); more do not run than with it in "
-           "%llu (%.2f%%)\n",
-           (unsigned long long)t->cheaper, 100 * share(t->cheaper, t->clusters),
-           (unsigned long long)t->worse, 100 * share(t->worse, t->clusters));
+    sum_up_comparison(t);
     if (t->share) {
         printf("less than %.0f%% of the planned pods run\n", 100 * DIFF_SHARE_MIN);
     }
     if (t->stranding) {
-        printf("that is more than %.0f%% of the clusters\n", 100 * DIFF_WORSE_MAX);
+        printf("more than the baseline in more than %.1f%% of the clusters\n",
+               100 * DIFF_WORSE_MAX);
     }
+    bool dear = t->dearer > 0;
     printf("%llu passed, %llu failed\n",
-           (unsigned long long)(t->clusters - t->faulty + !t->share + !t->stranding),
-           (unsigned long long)(t->faulty + t->share + t->stranding));
+           (unsigned long long)(t->clusters - t->faulty + !t->share + !t->stranding + !dear),
+           (unsigned long long)(t->faulty + t->share + t->stranding + dear));
 }
 
 static int show(const struct command *c)
@@ -462,5 +404,5 @@ int differential_main(int argc, char **argv)
         play_seed(&c, (uint64_t)(c.seed + i), &t);
     }
     sum_up(&c, &t);
-    return t.faulty || t.share || t.stranding ? 1 : 0;
+    return t.faulty || t.share || t.stranding || t.dearer ? 1 : 0;
 }

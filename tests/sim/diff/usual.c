@@ -10,8 +10,7 @@ static json_t *pool_requirements(struct gen *g)
     static const char *const categories[] = {"c", "m", "r"};
     json_t *v = json_array(), *all = json_array();
     bool amd64 = parts_maybe(&g->chance, 70);
-    json_array_append_new(
-        v, parts_expr(ARCH, "In", parts_texts("amd64", amd64 ? NULL : "arm64")));
+    json_array_append_new(v, parts_expr(ARCH, "In", parts_texts("amd64", amd64 ? NULL : "arm64")));
     unsigned market = parts_below(&g->chance, 100);
     json_array_append_new(v, parts_expr(CAPACITY, "In",
                                         parts_texts(market < 60 ? "on-demand" : "spot",
@@ -21,8 +20,8 @@ static json_t *pool_requirements(struct gen *g)
     }
     json_array_append_new(v, parts_expr(CATEGORY, "In", all));
     if (parts_maybe(&g->chance, 70)) {
-        json_array_append_new(v, parts_expr("karpenter.k8s.aws/instance-generation", "Gt",
-                                            parts_texts("4", NULL)));
+        json_array_append_new(
+            v, parts_expr("karpenter.k8s.aws/instance-generation", "Gt", parts_texts("4", NULL)));
     }
     return v;
 }
