@@ -167,10 +167,11 @@ campaign:
 	@$(MAKE) --no-print-directory -j$(JOBS) build/karp-sim
 	@build/karp-sim campaign tests/scenarios/mixed.yaml --seeds $(or $(SEEDS),1-5000) --faults harsh
 
-## differential plans for 2,000 random small clusters against the simulated kube-scheduler
+## differential plans, and upstream's, for 2,040 random clusters against the simulated kube-scheduler
 differential:
 	@$(MAKE) --no-print-directory -j$(JOBS) build/karp-sim
 	@build/karp-sim differential --clusters $(or $(CLUSTERS),2000) --seed $(or $(SEED),1)
+	@build/karp-sim differential --kind usual --clusters $(or $(USUAL),40) --seed $(or $(SEED),1)
 
 ## e2e          end-to-end on a real control plane only
 e2e:

@@ -112,6 +112,7 @@ for part in "$@"; do
         seeds
         sum_of "crash matrix" tests/sim/crash.sh build
         if [[ differential =~ $pattern ]]; then sum_of "differential" build/karp-sim differential --clusters 200; fi
+        if [[ differential =~ $pattern ]]; then sum_of "differential (usual)" build/karp-sim differential --kind usual --clusters 8; fi
         if [[ campaign =~ $pattern ]]; then sum_of "campaign" build/karp-sim campaign tests/scenarios/mixed.yaml --seeds 1-100 --faults harsh; fi
         ;;
     sanitized)

@@ -31,7 +31,10 @@
 #define SCALE_BITS 20
 #define MEMORY_BITS 20
 #define BAYS_FEW 8u
-#define WAVES_MAX 8u
+/* Waves in which nodes come: the fewer pods, the closer to one by one. */
+#define WAVED 16000u
+#define WAVES_MIN 8u
+#define WAVES_MAX 64u
 #define PODS_PER_STEP 64u
 
 static void find_rules(const struct improve *m, const struct improve_kind *k,
@@ -220,7 +223,8 @@ static void begin_round(struct improve *m, struct improve_safe *r)
     }
     improve_turn_round(m, r);
     r->wave = 0;
-    r->n_waves = r->round % 2 == 0 ? 1 : m->n_bins < WAVES_MAX ? m->n_bins * 2 : WAVES_MAX;
+    uint32_t most = within(WAVED, r->n_pods, WAVES_MIN, WAVES_MAX);
+    r->n_waves = r->round % 2 == 0 ? 1 : m->n_bins * 2 < most ? m->n_bins * 2 : most;
     begin_wave(r);
 }
 

@@ -7,13 +7,14 @@
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
 #include "judge.h"
-#include "outcome.h"
 
 #define CLUSTERS_MAX 1000000
 
+const struct diff_limits diff_limits[2] = {{6, 0.5, {2.5, 2.5}}, {55, 2.5, {3, 7}}};
+
 struct command {
-    int64_t clusters, seed, show, pods, list;
-    const char *dir, *write, *placement, *kind, *types;
+    int64_t clusters, seed, show, pods;
+    const char *dir, *write, *placement, *kind, *types, *list;
     struct diff_kind make;
 };
 
@@ -26,8 +27,7 @@ struct tally {
     uint64_t cheaper, dearer; /* clusters where the plan is that, against the baseline */
     uint64_t worse;           /* clusters that strand more pods than with the baseline */
     uint64_t better;          /* clusters where a plan of another placement would strand less */
-    bool share;               /* it is too small */
-    bool stranding;           /* more than with the baseline in too many clusters */
+    unsigned over;            /* limits that are not kept */
 };
 
 static int usage(const char *what)
@@ -35,7 +35,7 @@ static int usage(const char *what)
     fprintf(stderr,
             "karp-sim: %s\n"
             "usage: karp-sim differential [--kind odd|usual] [--types few|all] [--pods N]\n"
-            "           [--placement P] [--clusters N] [--seed S] [--write DIR]\n"
+            "           [--placement P] [--clusters N] [--seed S] [--list yes] [--write DIR]\n"
             "       karp-sim differential --show SEED [--kind ...] [--types ...] [--pods N]\n"
             "           [--placement P] [--dir DIR]\n",
             what);
@@ -79,12 +79,12 @@ static int parse(struct command *c, int argc, char **argv)
                           : str_eq(argv[i], "--seed")   ? &c->seed
                           : str_eq(argv[i], "--show")   ? &c->show
                           : str_eq(argv[i], "--pods")   ? &c->pods
-                          : str_eq(argv[i], "--list")   ? &c->list
                                                         : NULL;
         const char **text = str_eq(argv[i], "--dir")         ? &c->dir
                             : str_eq(argv[i], "--write")     ? &c->write
                             : str_eq(argv[i], "--placement") ? &c->placement
                             : str_eq(argv[i], "--kind")      ? &c->kind
+                            : str_eq(argv[i], "--list")      ? &c->list
                             : str_eq(argv[i], "--types")     ? &c->types
                                                              : NULL;
         if ((!number && !text) || i + 1 == argc) {
@@ -296,7 +296,8 @@ static int play_seed(const struct command *c, uint64_t seed, struct tally *t)
         printf("cluster %llu: %s\n", (unsigned long long)seed, j.found[i]);
     }
     if (j.n > 0 && c->show < 0) {
-        printf("  again: karp-sim differential --show %llu\n", (unsigned long long)seed);
+        printf("  again: karp-sim differential --kind %s --types %s --pods %lld --show %llu\n",
+               c->kind, c->types, (long long)c->pods, (unsigned long long)seed);
     }
     judge_done(&j);
     diff_cluster_done(&cluster);
@@ -342,32 +343,49 @@ static void sum_up_comparison(const struct tally *t)
            (unsigned long long)t->sides[SIDE_PLAN].ever);
 }
 
-static void sum_up(const struct command *c, struct tally *t)
+static void hold(struct tally *t, const char *what, double is, double limit)
+{
+    if (is > limit) {
+        printf("%s: %.2f%%, no more than %.2f%% are allowed\n", what, is, limit);
+        t->over++;
+    }
+}
+
+#define CHECKS (3 + STAGE_ORDERS)
+
+static void check_limits(const struct command *c, struct tally *t)
 {
     const struct outcome *o = &t->sides[SIDE_PLAN];
-    for (int i = 0; i < STAGE_ORDERS; i++) {
-        t->share = t->share || (o->planned >= DIFF_SHARE_PODS &&
-                                percent(o->ran[i], o->planned) < 100 * DIFF_SHARE_MIN);
+    bool usual = c->make.usual;
+    bool many = t->clusters >= (usual ? DIFF_CLUSTERS_MANY_USUAL : DIFF_CLUSTERS_MANY) &&
+                c->pods == (usual ? DIFF_PODS_USUAL : DIFF_PODS);
+    const struct diff_limits loose = {
+        100,
+        usual || t->clusters < DIFF_CLUSTERS_SOME ? 100 : DIFF_WORSE_MAX,
+        {DIFF_STRANDED_MAX, usual ? 100 : DIFF_STRANDED_MAX},
+    };
+    const struct diff_limits *most = many ? &diff_limits[usual] : &loose;
+    hold(t, "dearer than the baseline", percent(t->dearer, t->clusters), 0);
+    hold(t, "clusters that strand pods", percent(o->ever, t->clusters), most->stranding);
+    hold(t, "clusters that strand more than with the baseline", percent(t->worse, t->clusters),
+         most->worse);
+    for (int i = 0; i < STAGE_ORDERS && o->planned >= DIFF_CLUSTERS_SOME; i++) {
+        hold(t, "stranded pods", percent(o->planned - o->ran[i], o->planned), most->stranded[i]);
     }
-    t->stranding =
-        t->clusters >= DIFF_WORSE_CLUSTERS && percent(t->worse, t->clusters) > 100 * DIFF_WORSE_MAX;
+}
+
+static void sum_up(const struct command *c, struct tally *t)
+{
     printf("%llu clusters, of which %llu need new nodes; %llu pods refused\n",
            (unsigned long long)t->clusters, (unsigned long long)t->planning,
            (unsigned long long)t->refused);
-    sum_up_outcome(c->placement, o, t);
+    sum_up_outcome(c->placement, &t->sides[SIDE_PLAN], t);
     sum_up_outcome(DECIDE_BASELINE, &t->sides[SIDE_BASELINE], t);
     sum_up_comparison(t);
-    if (t->share) {
-        printf("less than %.0f%% of the planned pods run\n", 100 * DIFF_SHARE_MIN);
-    }
-    if (t->stranding) {
-        printf("more than the baseline in more than %.1f%% of the clusters\n",
-               100 * DIFF_WORSE_MAX);
-    }
-    bool dear = t->dearer > 0;
+    check_limits(c, t);
     printf("%llu passed, %llu failed\n",
-           (unsigned long long)(t->clusters - t->faulty + !t->share + !t->stranding + !dear),
-           (unsigned long long)(t->faulty + t->share + t->stranding + dear));
+           (unsigned long long)(t->clusters - t->faulty + CHECKS - t->over),
+           (unsigned long long)(t->faulty + t->over));
 }
 
 static int show(const struct command *c)
@@ -404,5 +422,5 @@ int differential_main(int argc, char **argv)
         play_seed(&c, (uint64_t)(c.seed + i), &t);
     }
     sum_up(&c, &t);
-    return t.faulty || t.share || t.stranding || t.dearer ? 1 : 0;
+    return t.faulty || t.over ? 1 : 0;
 }
