@@ -364,7 +364,7 @@ START_TEST(ephemeral_volumes_live_with_their_pod)
 END_TEST
 
 UNIT_MAIN("sim_volumes", UNIT_CASES(goes_where_its_volume_can_be, rows), UNIT_TEST(comes_and_goes),
-          UNIT_TEST(a_restore_takes_back_what_was_attached), UNIT_TEST(moves_with_its_pod), UNIT_TEST(a_dead_node_keeps_its_volumes),
-          UNIT_TEST(held_volumes_stay), UNIT_TEST(node_gone_before_the_volume),
-          UNIT_TEST(no_more_volumes_than_a_node_takes), UNIT_TEST(one_pod_only),
-          UNIT_TEST(ephemeral_volumes_live_with_their_pod))
+          UNIT_TEST(a_restore_takes_back_what_was_attached), UNIT_TEST(moves_with_its_pod),
+          UNIT_TEST(a_dead_node_keeps_its_volumes), UNIT_TEST(held_volumes_stay),
+          UNIT_TEST(node_gone_before_the_volume), UNIT_TEST(no_more_volumes_than_a_node_takes),
+          UNIT_TEST(one_pod_only), UNIT_TEST(ephemeral_volumes_live_with_their_pod))
