@@ -14,6 +14,9 @@ enum node_state fleet_state(const struct snapshot_node *n)
     if (n->leaving) {
         return NODE_DRAINING;
     }
+    if (!n->node && nodeclaim_had_node(n->claim)) {
+        return NODE_LOST;
+    }
     if (!n->node || !n->initialized) {
         return NODE_LAUNCHING;
     }
