@@ -1,6 +1,7 @@
 /* fleet.c - see fleet.h. */
 #include "fleet.h"
 
+#include "common/base/price.h"
 #include "common/base/str.h"
 #include "common/core/labels.h"
 
@@ -53,7 +54,7 @@ static void count_cost(const struct snapshot *s, const struct snapshot_node *n,
         return;
     }
     ret->priced++;
-    ret->pusd_h += price;
+    price_add(&ret->pusd_h, price);
 }
 
 static void count_node(const struct snapshot *s, const struct snapshot_node *n,
