@@ -20,8 +20,10 @@
  *           nominated, so that nobody else takes them for empty
  *   delete  the NodeClaims; termination.h drains and ends them
  *
- * A command is all or nothing until its first deletion; after that it only goes forward. With
- * `independent`, which is for commands without replacements, each member goes or stays by itself.
+ * A command is all or nothing until its first deletion; after that it only goes forward. What a
+ * person says still counts then: a Hold, a decision taken back or do-not-disrupt keeps each member
+ * whose deletion was not accepted yet. With `independent`, which is for commands without
+ * replacements, each member goes or stays by itself.
  *
  * Undo, at every stage before the deletion: an objection, a write that fails (a conflict is the
  * world having moved), a replacement that cannot be created, goes away or comes to nothing

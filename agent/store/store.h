@@ -79,7 +79,8 @@ bool store_pdbs_known(const struct store *s);
  */
 bool store_holds_known(const struct store *s);
 /* DisruptionRequests, DisruptionGrants were listed, all of them, and are heard of: else nothing is
- * approved by them. */
+ * approved by them. Where more exist than are kept, they are listed anew soon after one has gone.
+ */
 bool store_requests_known(const struct store *s);
 bool store_grants_known(const struct store *s);
 /* The first kind that is not synced or whose watch has failed for long, with its last error; NULL

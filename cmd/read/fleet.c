@@ -1,6 +1,7 @@
 /* fleet.c - see fleet.h. */
 #include "fleet.h"
 
+#include "common/base/price.h"
 #include "common/base/str.h"
 #include "common/core/disrupt/candidate.h"
 #include "common/core/labels.h"
@@ -14,6 +15,9 @@ enum node_state fleet_state(const struct snapshot_node *n)
 {
     if (n->leaving) {
         return NODE_DRAINING;
+    }
+    if (!n->node && nodeclaim_had_node(n->claim)) {
+        return NODE_LOST;
     }
     if (!n->node || !n->initialized) {
         return NODE_LAUNCHING;
@@ -51,7 +55,7 @@ static void count_cost(const struct snapshot *s, const struct snapshot_node *n,
         return;
     }
     ret->priced++;
-    ret->pusd_h += price;
+    price_add(&ret->pusd_h, price);
 }
 
 static void count_node(const struct snapshot *s, const struct snapshot_node *n,

@@ -2,9 +2,9 @@
  * fleet.h - a decision's snapshot counted: nodes, pods, use, money; per pool and in all.
  *
  * A node is managed if a NodeClaim has its providerID or it carries karpenter.sh/nodepool. Its
- * state is the first of: draining (marked for leaving), launching (a claim whose node is not
- * initialized), ready, not ready. Use is requests of bound pods against allocatable, of managed
- * nodes.
+ * state is the first of: draining (marked for leaving), lost (a claim that had its Node and has it
+ * no more), launching (a claim whose node is not initialized), ready, not ready. Use is requests of
+ * bound pods against allocatable, of managed nodes.
  */
 #ifndef KARP_CMD_FLEET_H
 #define KARP_CMD_FLEET_H
@@ -18,7 +18,7 @@ struct cost {
     bool estimated;
 };
 
-enum node_state { NODE_DRAINING, NODE_LAUNCHING, NODE_READY, NODE_NOT_READY };
+enum node_state { NODE_DRAINING, NODE_LOST, NODE_LAUNCHING, NODE_READY, NODE_NOT_READY };
 
 struct fleet_count {
     uint32_t state[NODE_NOT_READY + 1];

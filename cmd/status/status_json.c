@@ -71,6 +71,7 @@ static json_t *nodes(const struct fleet *f)
     report_int(o, "launching", f->all.state[NODE_LAUNCHING]);
     report_int(o, "draining", f->all.state[NODE_DRAINING]);
     report_int(o, "notReady", f->all.state[NODE_NOT_READY]);
+    report_int(o, "lost", f->all.state[NODE_LOST]);
     report_int(o, "unmanaged", f->unmanaged);
     return o;
 }

@@ -93,6 +93,16 @@ static void put_head(const struct status_view *s, struct buf *out)
     buf_puts(out, "\n\n");
 }
 
+static void put_trouble(const struct status_view *s, enum node_state state, const char *what,
+                        struct buf *out)
+{
+    uint32_t n = s->fleet.all.state[state];
+    if (n) {
+        buf_puts(out, ", ");
+        term_put(&s->c->term, COLOR_RED, arena_printf(s->a, "%u %s", n, what), out);
+    }
+}
+
 static void put_nodes(const struct status_view *s, struct buf *out)
 {
     const struct fleet *f = &s->fleet;
@@ -102,11 +112,8 @@ static void put_nodes(const struct status_view *s, struct buf *out)
     }
     buf_printf(out, "Nodes   %u ready, %u launching, %u draining", f->all.state[NODE_READY],
                f->all.state[NODE_LAUNCHING], f->all.state[NODE_DRAINING]);
-    if (f->all.state[NODE_NOT_READY]) {
-        buf_puts(out, ", ");
-        term_put(&s->c->term, COLOR_RED,
-                 arena_printf(s->a, "%u not ready", f->all.state[NODE_NOT_READY]), out);
-    }
+    put_trouble(s, NODE_NOT_READY, "not ready", out);
+    put_trouble(s, NODE_LOST, "lost", out);
     if (f->unmanaged) {
         buf_printf(out, "; %u more not managed by %s", f->unmanaged,
                    s->facts.charge == CHARGE_KARPENTER ? "Karpenter" : "karp");
