@@ -3,7 +3,6 @@
  * objects that the API server has; the plan digests that the agent writes on what it begins with;
  * and what its history says afterwards: the same nodes left by the same plan for the same kinds of
  * new ones. */
-#include "agent/leave/spared.h"
 #include "cmdrun.h"
 #include "common/base/alloc.h"
 #include "common/base/entropy.h"
@@ -300,7 +299,6 @@ static bool one_cluster(struct sim_run *r, struct entropy *dice, struct load *l,
 {
     struct digests first = {.n = 0}, shown = {.n = 0}, early = {.n = 0};
     put_pools(r, "Required");
-    pass(r, SPARED_NS); /* a node that a plan let go in the cluster before is in peace */
     load_comes(r, dice, l);
     load_goes(r, dice, l);
     agent_plan(r, &early);
