@@ -42,8 +42,18 @@ const struct command_reason *command_reason_named(const char *mark)
     return NULL;
 }
 
+/* A command still has nodes to delete for which it came. */
+static bool stands_in(const struct commands *all, const struct nodeclaim *nc)
+{
+    const struct replacement *r = all ? map_get(all->incoming, nc->m.name) : NULL;
+    return r && !r->c->undone;
+}
+
 bool command_expected(struct runtime *rt, const struct node *n, const struct nodeclaim *nc)
 {
+    if (nc && stands_in(rt->commands, nc)) {
+        return true;
+    }
     return store_nominated(rt->store, n, nc) || (n && intents_expected(rt->intents, n->m.name)) ||
            (nc && intents_expected(rt->intents, nc->m.name));
 }
