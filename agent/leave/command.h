@@ -123,8 +123,8 @@ struct command_overlap commands_overlap(const struct commands *c, const char *po
                                         const struct order *coming, command_capacity_fn capacity,
                                         void *ctx, struct arena *a);
 
-/* Pods are expected on the node: planned for it, or a command for which it came as a replacement has
- * not got all its deletions accepted yet. */
+/* Pods are expected on the node: planned for it, or a command for which it came as a replacement
+ * has not got all its deletions accepted yet. */
 bool command_expected(struct runtime *rt, const struct node *n, const struct nodeclaim *nc);
 
 #define COMMAND_PLAN 64
