@@ -2,14 +2,18 @@
 #include "publish.h"
 
 #include "agent/claim/gc.h"
+#include "agent/claim/launchlog.h"
 #include "agent/cloud/cloud.h"
+#include "agent/leave/spared.h"
 #include "agent/store/observed.h"
+#include "agent/store/store.h"
 #include "agent/work/gate.h"
 #include "agent/work/marker.h"
 #include "agent/work/metrics.h"
 #include "common/base/alloc.h"
 #include "common/base/hash.h"
 #include "common/base/jsonx.h"
+#include "common/base/map.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
 #include "common/core/ec2/ec2type.h"
@@ -25,6 +29,7 @@ static const char *const attention_codes[] = {"ClockSkew", "GarbageCollectionHal
 struct publish {
     struct runtime *rt;
     struct kube_client client;
+    struct launchlog *launches;
     struct timer timer;
     uint64_t open;   /* request in flight, 0 = none */
     json_t *options; /* as flags say, for good */
@@ -155,6 +160,39 @@ static void add_reservations(struct publish *p, json_t *o)
     arena_done(&mem);
 }
 
+/* Pools that keep their nodes, by name. */
+static json_t *failing_json(const struct publish *p)
+{
+    struct arena mem;
+    uint32_t n = 0;
+    json_t *ret = json_array();
+    arena_init(&mem, 0, PUBLISH_ARENA_MAX);
+    const struct map *pools = store_all(p->rt->store, STORE_POOL);
+    const char **names = ARENA_NEW_N(&mem, const char *, map_count(pools));
+    for (MAP_EACH(pools, e)) {
+        if (launchlog_failing(p->launches, map_key(e))) {
+            names[n++] = map_key(e);
+        }
+    }
+    if (n > 1) {
+        qsort(names, n, sizeof(*names), str_qsort_cmp);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        json_array_append_new(ret, json_string(names[i]));
+    }
+    arena_done(&mem);
+    return ret;
+}
+
+/* Takes the list over; one without rows is left out. */
+static void add_list(json_t *o, const char *key, json_t *list)
+{
+    if (json_array_size(list) > 0) {
+        json_object_set(o, key, list);
+    }
+    json_decref(list);
+}
+
 static json_t *content_json(struct publish *p)
 {
     json_t *o =
@@ -162,11 +200,9 @@ static json_t *content_json(struct publish *p)
                   p->options, "catalogHash", catalog_hash(), "attention", attention_json(p));
     add_stockouts(p, o);
     add_reservations(p, o);
-    json_t *seen = observed_json(p->rt->observed);
-    if (json_array_size(seen) > 0) {
-        json_object_set(o, OBSERVATION_KEY, seen);
-    }
-    json_decref(seen);
+    add_list(o, OBSERVATION_KEY, observed_json(p->rt->observed));
+    add_list(o, "spared", spared_json(p->rt->spared));
+    add_list(o, "launchesFailing", failing_json(p));
     return o;
 }
 
@@ -314,6 +350,7 @@ struct publish *publish_new(struct runtime *rt)
     p->client = (struct kube_client){.port = rt->opt->mode == MODE_OBSERVE ? gate_raw_kube(rt->gate)
                                                                            : &rt->kube,
                                      .field_manager = "karp-agent"};
+    p->launches = launchlog_new(rt);
     p->options = options_json(rt->opt);
     return p;
 }
@@ -325,6 +362,7 @@ void publish_free(struct publish *p)
     }
     timer_stop(&p->rt->timers, &p->timer);
     kube_cancel(&p->client, p->open);
+    launchlog_free(p->launches);
     json_decref(p->options);
     json_decref(p->content);
     free(p->sent);

@@ -3,13 +3,12 @@
  *
  * facts.json holds {schema, generation, version, writtenAt, options, catalogHash, attention,
  * unavailableOfferings, capacityReservations (by id how many instances are left),
- * observedCapacities (kube/observation.h)}, at most
- * PUBLISH_MAX bytes (stock-outs beyond that are left out and counted in `omitted`). It lies in the
- * agent's own namespace, is rewritten soon after a stock-out, an attention or an option changed,
- * and once a minute otherwise. `generation` counts changes of the content, not writes; it goes on
- * where the object stood, and what a process before us knew of stock-outs and capacities goes on to
- * hold: before its first
- * write a process reads the object.
+ * observedCapacities (kube/observation.h), spared (leave/spared.h), launchesFailing (NodePools that
+ * keep their nodes, claim/launchlog.h)}, at most PUBLISH_MAX bytes (stock-outs beyond that are left
+ * out and counted in `omitted`). It lies in the agent's own namespace, is rewritten soon after its
+ * content changed, and once a minute otherwise. `generation` counts changes of the content, not
+ * writes; it goes on where the object stood, and what a process before us knew of stock-outs and
+ * capacities goes on to hold: before its first write a process reads the object.
  *
  * Written by whoever may act, and by an observing agent too (which else writes observe/observer.h's
  * record only); never while standing by. A failure is logged once until it heals: nothing waits for

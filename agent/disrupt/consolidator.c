@@ -33,7 +33,6 @@ enum stage {
 struct consolidator {
     struct runtime *rt;
     struct launchlog *launches;
-    struct spared *spared;
     enum stage stage, then; /* then: after STAGE_QUIET */
     struct proposals proposals;
     struct timer soon, period, slice, quiet;
@@ -112,6 +111,12 @@ static int64_t churn_until(void *ctx UNUSED, const struct snapshot_node *n)
     return n->pool ? candidate_churn_until(n->pool->np) : 0;
 }
 
+static int64_t let_go_until(void *ctx, const struct snapshot_node *n, enum disruption_reason reason)
+{
+    const struct consolidator *c = ctx;
+    return n->claim ? spared_until(c->rt->spared, n->claim, reason) : 0;
+}
+
 static bool price_suspect(void *ctx, const struct snapshot_pool *p UNUSED)
 {
     const struct consolidator *c = ctx;
@@ -150,7 +155,8 @@ static bool in_peace(const struct consolidator *c, const struct consolidate_step
 {
     for (uint32_t i = 0; i < s->n_out; i++) {
         const struct nodeclaim *nc = s->out[i].node->claim;
-        if (spared_has(c->spared, nc) || commands_has(c->rt->commands, nc->m.name)) {
+        if (spared_until(c->rt->spared, nc, s->reason) ||
+            commands_has(c->rt->commands, nc->m.name)) {
             return true;
         }
     }
@@ -236,18 +242,29 @@ static struct turn *turns_of(struct consolidator *c, const struct consolidate_re
  */
 
 /* Let go: left in peace, for what a command finds the store may not show yet. */
-static void on_end(void *ctx, const char *node UNUSED, const char *claim, enum command_end how)
+static void ended(struct consolidator *c, enum spared_as as, const char *claim,
+                  enum command_end how)
 {
-    struct consolidator *c = ctx;
     const struct nodeclaim *nc = store_claim(c->rt->store, claim);
     if (how == COMMAND_REMOVED) {
-        spared_drop(c->spared, claim);
+        spared_drop(c->rt->spared, as, claim);
     } else if (nc) {
-        spared_put(c->spared, nc);
+        spared_put(c->rt->spared, as, nc);
     }
     consent_ended(c->rt->consent, claim, how);
     c->flipped = true;
     look_soon(c);
+}
+
+static void on_end(void *ctx, const char *node UNUSED, const char *claim, enum command_end how)
+{
+    ended(ctx, SPARED_PLANNED, claim, how);
+}
+
+static void on_empty_end(void *ctx, const char *node UNUSED, const char *claim,
+                         enum command_end how)
+{
+    ended(ctx, SPARED_EMPTY, claim, how);
 }
 
 /* Drift of a pool whose replacements fail is halted (driftguard.h). */
@@ -339,7 +356,7 @@ static void would_start(struct consolidator *c, const struct consolidate_step *s
 static void spare(struct consolidator *c, const struct consolidate_step *s)
 {
     for (uint32_t i = 0; i < s->n_out; i++) {
-        spared_put(c->spared, s->out[i].node->claim);
+        spared_put(c->rt->spared, SPARED_PLANNED, s->out[i].node->claim);
     }
 }
 
@@ -369,7 +386,9 @@ static bool start(struct consolidator *c, const struct consolidate_step *s)
                                 .n_out = s->n_out,
                                 .in = in,
                                 .n_in = s->n_in,
-                                .end = s->reason == DISRUPT_DRIFTED ? on_drift_end : on_end,
+                                .end = s->reason == DISRUPT_DRIFTED ? on_drift_end
+                                       : s->reason == DISRUPT_EMPTY ? on_empty_end
+                                                                    : on_end,
                                 .ctx = c};
     spec.moves = placements(c, s, &spec.n_moves);
     say_begins(c, s, "begins to disrupt node(s)");
@@ -418,6 +437,7 @@ static void open_decision(struct consolidator *c, enum stage stage)
                                           .launches_failing = launches_failing,
                                           .held = held,
                                           .churn_until = churn_until,
+                                          .let_go_until = let_go_until,
                                           .price_suspect = price_suspect,
                                           .drift_suspect = drift_suspect};
     struct consolidate_options o;
@@ -573,7 +593,7 @@ static void spare_rest(struct consolidator *c)
         for (uint32_t k = 0; !p->found && !p->request && !p->files && k < p->n; k++) {
             const struct nodeclaim *nc = store_claim(c->rt->store, p->claims[k]);
             if (nc && str_eq(nc->m.uid, p->uids[k])) {
-                (p->behind ? spared_put_briefly : spared_put)(c->spared, nc);
+                (p->behind ? spared_put_briefly : spared_put)(c->rt->spared, SPARED_PLANNED, nc);
             }
         }
     }
@@ -745,7 +765,6 @@ struct consolidator *consolidator_new(struct runtime *rt)
     struct consolidator *c = NEW(struct consolidator);
     c->rt = rt;
     c->launches = launchlog_new(rt);
-    c->spared = spared_new(rt);
     c->said = map_new(CONSOLIDATOR_SAID_MAX);
     c->eligible = metrics_family(rt->metrics, "karpenter_voluntary_disruption_eligible_nodes",
                                  "Nodes that could be disrupted now, by reason.", METRIC_GAUGE,
@@ -769,7 +788,6 @@ void consolidator_free(struct consolidator *c)
     close_decision(c);
     proposals_clear(&c->proposals);
     map_free(c->said);
-    spared_free(c->spared);
     launchlog_free(c->launches);
     free(c);
 }

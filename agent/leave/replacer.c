@@ -24,7 +24,6 @@
 struct replacer {
     struct runtime *rt;
     struct launchlog *launches;
-    struct spared *spared;
     struct timer period, soon, slice;
     /* the open placement */
     bool open;
@@ -77,7 +76,8 @@ static enum want want_of(const struct replacer *r, const struct nodeclaim *nc)
 static bool any_wanted(struct replacer *r)
 {
     for (MAP_EACH(store_all(r->rt->store, STORE_CLAIM), e)) {
-        if (want_of(r, map_value(e)) != WANT_NOTHING && !spared_has(r->spared, map_value(e))) {
+        if (want_of(r, map_value(e)) != WANT_NOTHING &&
+            !spared_has(r->rt->spared, SPARED_ASKED, map_value(e))) {
             return true;
         }
     }
@@ -192,7 +192,7 @@ static struct choice choose(struct replacer *r)
         struct choice c = {.node = n,
                            .want = n->claim ? want_of(r, n->claim) : WANT_NOTHING,
                            .moves = index.nodes[i].n_moving > 0};
-        if (c.want != WANT_NOTHING && !spared_has(r->spared, n->claim) &&
+        if (c.want != WANT_NOTHING && !spared_has(r->rt->spared, SPARED_ASKED, n->claim) &&
             (!best.node || goes_before(&c, &best)) && may_leave(r, &in, &rooms, n)) {
             best = c;
         }
@@ -209,9 +209,9 @@ static void on_end(void *ctx, const char *node, const char *claim, enum command_
     const struct nodeclaim *nc = store_claim(r->rt->store, claim);
     (void)node;
     if (how == COMMAND_REMOVED) {
-        spared_drop(r->spared, claim);
+        spared_drop(r->rt->spared, SPARED_ASKED, claim);
     } else if (nc) {
-        spared_put(r->spared, nc);
+        spared_put(r->rt->spared, SPARED_ASKED, nc);
     }
     look_soon(r);
 }
@@ -245,7 +245,7 @@ static void start(struct replacer *r, const struct snapshot_node *n, struct orde
         for (uint32_t i = 0; i < n_in; i++) {
             order_free(in[i]);
         }
-        spared_put(r->spared, n->claim);
+        spared_put(r->rt->spared, SPARED_ASKED, n->claim);
         return;
     }
     command_start(r->rt->commands, &spec);
@@ -347,7 +347,7 @@ static void act(struct replacer *r, const struct snapshot_node *n, const struct 
             order_free(in[i]);
         }
         say_blocked(r, n, why);
-        spared_put(r->spared, n->claim);
+        spared_put(r->rt->spared, SPARED_ASKED, n->claim);
         return;
     }
     for (uint32_t i = 0; i < res->n_existing; i++) {
@@ -450,7 +450,6 @@ struct replacer *replacer_new(struct runtime *rt)
     struct replacer *r = NEW(struct replacer);
     r->rt = rt;
     r->launches = launchlog_new(rt);
-    r->spared = spared_new(rt);
     store_subscribe(rt->store, STORE_CLAIM, on_claim, r);
     return r;
 }
@@ -464,7 +463,6 @@ void replacer_free(struct replacer *r)
     timer_stop(&r->rt->timers, &r->soon);
     timer_stop(&r->rt->timers, &r->slice);
     close_decision(r);
-    spared_free(r->spared);
     launchlog_free(r->launches);
     free(r);
 }

@@ -107,14 +107,22 @@ static bool published(const struct disrupt *d, const char *code)
     return false;
 }
 
-static bool launches_failing(UNUSED void *ctx, const struct snapshot_pool *p)
+static bool launches_failing(void *ctx, const struct snapshot_pool *p)
 {
-    return pool_has(p, "LaunchIneffective") || pool_has(p, "RegistrationFailing");
+    const struct disrupt *d = ctx;
+    return facts_launches_fail(&d->facts, p->np->m.name) || pool_has(p, "LaunchIneffective") ||
+           pool_has(p, "RegistrationFailing");
 }
 
 static int64_t churn_until(UNUSED void *ctx, const struct snapshot_node *n)
 {
     return n->pool ? candidate_churn_until(n->pool->np) : 0;
+}
+
+static int64_t let_go_until(void *ctx, const struct snapshot_node *n, enum disruption_reason reason)
+{
+    const struct disrupt *d = ctx;
+    return n->claim ? facts_spared_until(&d->facts, n->claim, reason) : 0;
 }
 
 static bool drift_suspect(UNUSED void *ctx, const struct snapshot_pool *p)
@@ -275,6 +283,7 @@ static int plan(struct session *s, unsigned reasons, bool any_policy, struct dis
                                     .launches_failing = launches_failing,
                                     .held = ours ? held : NULL,
                                     .churn_until = churn_until,
+                                    .let_go_until = let_go_until,
                                     .price_suspect = price_suspect,
                                     .drift_suspect = drift_suspect,
                                     .denied = ours ? denied : NULL,

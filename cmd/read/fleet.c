@@ -3,6 +3,7 @@
 
 #include "common/base/price.h"
 #include "common/base/str.h"
+#include "common/core/disrupt/candidate.h"
 #include "common/core/labels.h"
 
 bool fleet_managed(const struct snapshot_node *n)
@@ -63,14 +64,15 @@ static void count_node(const struct snapshot *s, const struct snapshot_node *n,
     enum node_state state = fleet_state(n);
     ret->state[state]++;
     count_cost(s, n, p, &ret->cost);
+    if (candidate_counted(n)) {
+        ret->counted++;
+        ret->disrupting += state != NODE_READY;
+    }
     if (!n->node || !n->initialized) {
         return;
     }
     const struct req *ct = reqset_get(&n->labels, L_CAPACITY_TYPE);
-    bool gone = n->claim && condition_true(&n->claim->conditions, "InstanceTerminating");
     ret->initialized++;
-    ret->terminating += gone;
-    ret->disrupting += !gone && state != NODE_READY;
     ret->spot += ct && req_single(ct) == V_SPOT;
     ret->allocatable_cpu_milli += n->allocatable.v[RES_CPU];
     ret->allocatable_mem_bytes += n->allocatable.v[RES_MEMORY];

@@ -23,8 +23,8 @@ enum node_state { NODE_DRAINING, NODE_LOST, NODE_LAUNCHING, NODE_READY, NODE_NOT
 struct fleet_count {
     uint32_t state[NODE_NOT_READY + 1];
     uint32_t initialized; /* nodes, draining ones among them */
-    uint32_t disrupting;  /* of those: leaving or not ready, as budgets count */
-    uint32_t terminating; /* and those that budgets do not count at all */
+    uint32_t counted;     /* by budgets */
+    uint32_t disrupting;  /* of those: leaving, not ready or without their Node */
     uint32_t spot;        /* of the initialized ones */
     int64_t requested_cpu_milli, allocatable_cpu_milli;
     int64_t requested_mem_bytes, allocatable_mem_bytes;

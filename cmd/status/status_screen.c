@@ -288,8 +288,7 @@ static const char *budget_cell(const struct status_view *s, const struct fleet_p
     struct budget_row rows[BUDGET_REASONS];
     AUTO_BUF struct buf text;
     buf_init(&text, LINE_MAX_BYTES);
-    budget_rows(p->pool->np, (int64_t)p->n.initialized - p->n.terminating, p->n.disrupting,
-                s->w->now_ns, rows);
+    budget_rows(p->pool->np, p->n.counted, p->n.disrupting, s->w->now_ns, rows);
     if (rows[0].allowed == 0 && rows[0].opens_ns) {
         buf_printf(&text, "0 until %s", screen_clock(s->a, rows[0].opens_ns, s->w->now_ns));
     } else {

@@ -3,7 +3,6 @@
  * objects that the API server has; the plan digests that the agent writes on what it begins with;
  * and what its history says afterwards: the same nodes left by the same plan for the same kinds of
  * new ones. */
-#include "agent/leave/spared.h"
 #include "cmdrun.h"
 #include "common/base/alloc.h"
 #include "common/base/entropy.h"
@@ -117,8 +116,8 @@ static void write_objects(const struct sim_run *r, const char *path)
     ck_assert_int_eq(json_dump_file(list, path, 0), 0);
 }
 
-/* What the plugin shows now; empty nodes go by themselves, without a plan. */
-static json_t *plugin_plan(struct sim_run *r, struct digests *ret)
+/* What the plugin prints now. */
+static json_t *plugin_says(struct sim_run *r)
 {
     char path[] = "/tmp/karp-same-XXXXXX";
     int fd = mkstemp(path);
@@ -131,8 +130,16 @@ static json_t *plugin_plan(struct sim_run *r, struct digests *ret)
     unlink(path);
     ck_assert_msg(run.rc == 0, "%s", run.err.msg);
     json_error_t je;
-    AUTO_JSON json_t *plan = json_loads(run.out, 0, &je);
+    json_t *plan = json_loads(run.out, 0, &je);
     ck_assert_msg(plan != NULL, "%s", je.text);
+    cmdrun_done(&run);
+    return plan;
+}
+
+/* What it shows; empty nodes go by themselves, without a plan. */
+static json_t *plugin_plan(struct sim_run *r, struct digests *ret)
+{
+    AUTO_JSON json_t *plan = plugin_says(r);
     json_t *actions = json_array(), *action;
     size_t i;
     json_array_foreach (jsonx_arr(plan, "actions"), i, action) {
@@ -141,7 +148,6 @@ static json_t *plugin_plan(struct sim_run *r, struct digests *ret)
             json_array_append(actions, action);
         }
     }
-    cmdrun_done(&run);
     return actions;
 }
 
@@ -300,7 +306,6 @@ static bool one_cluster(struct sim_run *r, struct entropy *dice, struct load *l,
 {
     struct digests first = {.n = 0}, shown = {.n = 0}, early = {.n = 0};
     put_pools(r, "Required");
-    pass(r, SPARED_NS); /* a node that a plan let go in the cluster before is in peace */
     load_comes(r, dice, l);
     load_goes(r, dice, l);
     agent_plan(r, &early);
@@ -319,14 +324,10 @@ static bool one_cluster(struct sim_run *r, struct entropy *dice, struct load *l,
     return true;
 }
 
-START_TEST(what_is_shown_is_done)
+static struct sim_run *new_world(uint64_t seed)
 {
     struct err e = ERR_INIT;
-    struct run_options o = {.seed = (uint64_t)_i + 1};
-    uint64_t state = (uint64_t)_i + 1;
-    struct entropy dice = entropy_seeded(&state);
-    struct load load;
-    int n_same = 0;
+    struct run_options o = {.seed = seed};
     scenario = (struct scenario){.path = (char *)(uintptr_t) "t",
                                  .name = "t",
                                  .region = "us-west-2",
@@ -335,6 +336,22 @@ START_TEST(what_is_shown_is_done)
     struct sim_run *r = sim_run_new(&scenario, &o, &e);
     ck_assert_msg(r != NULL, "%s", e.msg);
     ck_assert_int_eq(sim_run_play(r, &e), 0);
+    return r;
+}
+
+static void world_free(struct sim_run *r)
+{
+    sim_run_free(r);
+    json_decref(scenario.docs);
+}
+
+START_TEST(what_is_shown_is_done)
+{
+    uint64_t state = (uint64_t)_i + 1;
+    struct entropy dice = entropy_seeded(&state);
+    struct load load;
+    int n_same = 0;
+    struct sim_run *r = new_world((uint64_t)_i + 1);
     for (int i = 0; i < APPS; i++) {
         load.cpu_milli[i] = 200 + 100 * (int)entropy_below(&dice, 16);
     }
@@ -344,11 +361,67 @@ START_TEST(what_is_shown_is_done)
         n_same += one_cluster(r, &dice, &load, where);
         ck_assert_msg(i < 2 * ROUNDS, "%s: the plan changes every time", where);
     }
-    sim_run_free(r);
-    json_decref(scenario.docs);
+    world_free(r);
+}
+END_TEST
+
+/* ---- what came to nothing ----------------------------------------------------------------------
+ */
+
+/* Until something has begun. */
+static void begins(struct sim_run *r, struct digests *ret)
+{
+    for (int i = 0; i < 200 && ret->n == 0; i++) {
+        pass(r, NS_PER_S / 2);
+        agent_plan(r, ret);
+    }
+    ck_assert_uint_gt(ret->n, 0);
+}
+
+static json_t *plugin_blocked(struct sim_run *r)
+{
+    AUTO_JSON json_t *plan = plugin_says(r);
+    return json_incref(jsonx_arr(plan, "blocked"));
+}
+
+/* A node is being replaced, a Hold undoes that and goes again: for a minute the agent leaves the
+ * node in peace, and the plugin says so. Then both have the plan again. */
+START_TEST(what_came_to_nothing_waits)
+{
+    struct sim_run *r = new_world(1);
+    struct digests begun = {.n = 0}, peace = {.n = 0}, again = {.n = 0}, done = {.n = 0};
+    struct err e = ERR_INIT;
+    put_pools(r, "Off");
+    put_app(r, 0, 1000, 1500, 7);
+    pass(r, NS_PER_MIN);
+    put_app(r, 0, 1000, 1500, 1);
+    begins(r, &begun);
+    put(r, "{'apiVersion':'karp.dev/v1alpha1','kind':'Hold','metadata':{'name':'h'},'spec':{"
+           "'target':{'kind':'Cluster'}}}");
+    pass(r, 3 * NS_PER_S);
+    agent_plan(r, &peace);
+    ck_assert_msg(peace.n == 0, "the Hold does not undo it");
+    ck_assert_int_eq(
+        sim_api_delete(r->world->api, "somebody", SIM_HOLD, NULL, "h", NULL, -1, NULL, &e), 0);
+    pass(r, 3 * NS_PER_S);
+    AUTO_JSON json_t *none = plugin_plan(r, &peace);
+    AUTO_JSON json_t *blocked = plugin_blocked(r);
+    ck_assert_uint_eq(json_array_size(none), 0);
+    ck_assert_uint_eq(json_array_size(blocked), 2); /* and the replacement, which comes up */
+    ck_assert_str_eq(jsonx_str(json_array_get(blocked, 1), "code"), "Waiting");
+    pass(r, 40 * NS_PER_S);
+    agent_plan(r, &peace);
+    ck_assert_msg(peace.n == 0, "it is not left in peace");
+    pass(r, 20 * NS_PER_S);
+    AUTO_JSON json_t *shown = plugin_plan(r, &again);
+    ck_assert_uint_eq(json_array_size(shown), 1);
+    begins(r, &done);
+    ck_assert(same(&again, &done));
+    world_free(r);
 }
 END_TEST
 
 static const int worlds[WORLDS];
 
-UNIT_MAIN("same_plan", UNIT_CASES(what_is_shown_is_done, worlds))
+UNIT_MAIN("same_plan", UNIT_CASES(what_is_shown_is_done, worlds),
+          UNIT_TEST(what_came_to_nothing_waits))
