@@ -246,6 +246,12 @@ static bool counts(const struct consent *c, const struct dreq *r)
     return *r->grant && r->started_ns > clock_wall(c->rt->clock) - FATE_RATE_NS;
 }
 
+/* Nothing else that is known can change what becomes of it. */
+static bool has_expired(const struct consent *c, const struct dreq *r)
+{
+    return r->phase < DREQ_EXECUTING && r->expires_ns <= clock_wall(c->rt->clock);
+}
+
 static enum queue_verdict handle(void *ctx, const char *key)
 {
     struct consent *c = ctx;
@@ -256,11 +262,11 @@ static enum queue_verdict handle(void *ctx, const char *key)
         return QUEUE_OK;
     }
     if (r->m.deleted_ns || !gate_open(rt->gate) || !store_synced(rt->store) ||
-        !store_requests_known(rt->store) || runtime_clock_skewed(rt)) {
+        runtime_clock_skewed(rt)) {
         return QUEUE_OK; /* the period comes again */
     }
     if (dreq_open(r)) {
-        return follow(c, r);
+        return store_requests_known(rt->store) || has_expired(c, r) ? follow(c, r) : QUEUE_OK;
     }
     bool over = ended_of(r) <= clock_wall(rt->clock) - CONSENT_KEEP_NS;
     if (!over && (ended_of(r) > c->purge_ns || counts(c, r))) {

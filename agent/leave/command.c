@@ -42,8 +42,18 @@ const struct command_reason *command_reason_named(const char *mark)
     return NULL;
 }
 
+/* A command still has nodes to delete for which it came. */
+static bool stands_in(const struct commands *all, const struct nodeclaim *nc)
+{
+    const struct replacement *r = all ? map_get(all->incoming, nc->m.name) : NULL;
+    return r && !r->c->undone;
+}
+
 bool command_expected(struct runtime *rt, const struct node *n, const struct nodeclaim *nc)
 {
+    if (nc && stands_in(rt->commands, nc)) {
+        return true;
+    }
     return store_nominated(rt->store, n, nc) || (n && intents_expected(rt->intents, n->m.name)) ||
            (nc && intents_expected(rt->intents, nc->m.name));
 }
@@ -217,6 +227,24 @@ static const char *unapproved(const struct member *m, const struct nodeclaim *nc
                : NULL;
 }
 
+/* NULL, or what a person said that keeps it. */
+static const char *told_to_stay(const struct member *m, const struct nodeclaim *nc,
+                                const struct node *n)
+{
+    if ((n && forbids(&n->m)) || forbids(&nc->m)) {
+        return "it must not be disrupted any more";
+    }
+    const char *held = hold_stops(m->c->all->rt, nc);
+    return held ? held : unapproved(m, nc);
+}
+
+/* As struct departure asks. */
+static const char *departure_stops(struct runtime *rt, const struct nodeclaim *nc)
+{
+    const struct member *m = map_get(rt->commands->claims, nc->m.name);
+    return m ? told_to_stay(m, nc, store_node(rt->store, m->node)) : hold_stops(rt, nc);
+}
+
 /* Is it still what was decided on? NULL, or what changed. */
 static const char *member_changed(const struct member *m)
 {
@@ -233,16 +261,12 @@ static const char *member_changed(const struct member *m)
     if (!np || np->m.deleted_ns || (m->pool_generation && np->m.generation != m->pool_generation)) {
         return "the NodePool changed";
     }
-    if (forbids(&n->m) || forbids(&nc->m)) {
-        return "it must not be disrupted any more";
-    }
     if (!node_has_taint(rt, n, TAINT_DISRUPTED) || !condition_true(&nc->conditions, COMMAND_MARK)) {
         return "its taint or mark was taken off";
     }
-    const char *held = hold_stops(rt, nc);
-    held = held ? held : unapproved(m, nc);
-    if (held) {
-        return held;
+    const char *stays = told_to_stay(m, nc, n);
+    if (stays) {
+        return stays;
     }
     return m->c->n_in == 0 && m->c->independent && command_expected(rt, n, nc)
                ? "pods are planned for it"
@@ -302,7 +326,7 @@ static void delete_member(struct member *m)
         const struct nodeclaim *nc = store_claim(rt->store, m->claim);
         const struct command_reason *reason = command_reason_of(c->reason);
         const struct departure why = {
-            .metric = reason->metric, .code = reason->mark, .voluntary = true};
+            .metric = reason->metric, .code = reason->mark, .stops = departure_stops};
         depart_order(c->all->depart, nc, &why);
         c->open++;
         return;

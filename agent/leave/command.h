@@ -20,8 +20,10 @@
  *           nominated, so that nobody else takes them for empty
  *   delete  the NodeClaims; termination.h drains and ends them
  *
- * A command is all or nothing until its first deletion; after that it only goes forward. With
- * `independent`, which is for commands without replacements, each member goes or stays by itself.
+ * A command is all or nothing until its first deletion; after that it only goes forward. What a
+ * person says still counts then: a Hold, a decision taken back or do-not-disrupt keeps each member
+ * whose deletion was not accepted yet. With `independent`, which is for commands without
+ * replacements, each member goes or stays by itself.
  *
  * Undo, at every stage before the deletion: an objection, a write that fails (a conflict is the
  * world having moved), a replacement that cannot be created, goes away or comes to nothing
@@ -125,7 +127,8 @@ struct command_overlap commands_overlap(const struct commands *c, const char *po
                                         const struct order *coming, command_capacity_fn capacity,
                                         void *ctx, struct arena *a);
 
-/* Pods are expected on the node. */
+/* Pods are expected on the node: planned for it, or a command for which it came as a replacement has
+ * not got all its deletions accepted yet. */
 bool command_expected(struct runtime *rt, const struct node *n, const struct nodeclaim *nc);
 
 #define COMMAND_PLAN 64

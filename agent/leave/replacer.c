@@ -12,6 +12,7 @@
 #include "command.h"
 #include "common/base/alloc.h"
 #include "common/base/map.h"
+#include "common/base/price.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
 #include "common/core/disrupt/candidate.h"
@@ -235,7 +236,7 @@ static void start(struct replacer *r, const struct snapshot_node *n, struct orde
                                   .n_out = 1,
                                   .n_in = n_in};
         for (uint32_t i = 0; i < n_in; i++) {
-            s.price_in_pusd_h += in[i]->price_pusd_h;
+            price_add(&s.price_in_pusd_h, in[i]->price_pusd_h);
         }
         observer_removes(r->rt->observer, &s);
         log_info(r->rt->log, "would disrupt node(s)", "reason", "drifted", "decision",

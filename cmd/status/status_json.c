@@ -71,6 +71,7 @@ static json_t *nodes(const struct fleet *f)
     report_int(o, "launching", f->all.state[NODE_LAUNCHING]);
     report_int(o, "draining", f->all.state[NODE_DRAINING]);
     report_int(o, "notReady", f->all.state[NODE_NOT_READY]);
+    report_int(o, "lost", f->all.state[NODE_LOST]);
     report_int(o, "unmanaged", f->unmanaged);
     return o;
 }
@@ -106,8 +107,7 @@ static json_t *pool(const struct status_view *s, const struct fleet_pool *p)
     if (np->weight != 0) {
         report_int(o, "weight", np->weight);
     }
-    budget_rows(np, (int64_t)p->n.initialized - p->n.terminating, p->n.disrupting, s->w->now_ns,
-                rows);
+    budget_rows(np, p->n.counted, p->n.disrupting, s->w->now_ns, rows);
     report_put(o, "budgets", report_budgets(rows));
     put_cost(o, s, &p->n.cost);
     return o;

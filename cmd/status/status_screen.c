@@ -93,6 +93,16 @@ static void put_head(const struct status_view *s, struct buf *out)
     buf_puts(out, "\n\n");
 }
 
+static void put_trouble(const struct status_view *s, enum node_state state, const char *what,
+                        struct buf *out)
+{
+    uint32_t n = s->fleet.all.state[state];
+    if (n) {
+        buf_puts(out, ", ");
+        term_put(&s->c->term, COLOR_RED, arena_printf(s->a, "%u %s", n, what), out);
+    }
+}
+
 static void put_nodes(const struct status_view *s, struct buf *out)
 {
     const struct fleet *f = &s->fleet;
@@ -102,11 +112,8 @@ static void put_nodes(const struct status_view *s, struct buf *out)
     }
     buf_printf(out, "Nodes   %u ready, %u launching, %u draining", f->all.state[NODE_READY],
                f->all.state[NODE_LAUNCHING], f->all.state[NODE_DRAINING]);
-    if (f->all.state[NODE_NOT_READY]) {
-        buf_puts(out, ", ");
-        term_put(&s->c->term, COLOR_RED,
-                 arena_printf(s->a, "%u not ready", f->all.state[NODE_NOT_READY]), out);
-    }
+    put_trouble(s, NODE_NOT_READY, "not ready", out);
+    put_trouble(s, NODE_LOST, "lost", out);
     if (f->unmanaged) {
         buf_printf(out, "; %u more not managed by %s", f->unmanaged,
                    s->facts.charge == CHARGE_KARPENTER ? "Karpenter" : "karp");
@@ -298,8 +305,7 @@ static const char *budget_cell(const struct status_view *s, const struct fleet_p
     struct budget_row rows[BUDGET_REASONS];
     AUTO_BUF struct buf text;
     buf_init(&text, LINE_MAX_BYTES);
-    budget_rows(p->pool->np, (int64_t)p->n.initialized - p->n.terminating, p->n.disrupting,
-                s->w->now_ns, rows);
+    budget_rows(p->pool->np, p->n.counted, p->n.disrupting, s->w->now_ns, rows);
     if (rows[0].allowed == 0 && rows[0].opens_ns) {
         buf_printf(&text, "0 until %s", screen_clock(s->a, rows[0].opens_ns, s->w->now_ns));
     } else {

@@ -37,7 +37,7 @@ struct setting {
     struct fix *f;
     struct nodepool *np;
     struct node *node;
-    struct nodeclaim *nc;
+    struct nodeclaim *nc, *other;
     struct node_usage *usage;
     struct says says;
 };
@@ -211,6 +211,31 @@ static void set_not_ready(struct setting *w)
     w->node->ready = STATUS_FALSE;
 }
 
+/* Another one has lost its Node, and its claim is still there: that uses up the one that may go. */
+static void set_other_lost(struct setting *w)
+{
+    static const struct budget one[] = {{"1", 0, NULL, DURATION_ABSENT}};
+    w->np->budgets = one;
+    w->np->n_budgets = 1;
+    w->other = fix_claim(w->f, "lost", "main");
+    fix_condition(w->f, &w->other->conditions, "Registered");
+    fix_condition(w->f, &w->other->conditions, "Initialized");
+}
+
+/* Its instance is ending, so budgets do not count it at all. */
+static void set_other_ending(struct setting *w)
+{
+    set_other_lost(w);
+    fix_condition(w->f, &w->other->conditions, "InstanceTerminating");
+}
+
+/* It never had one: it is launching. */
+static void set_other_launching(struct setting *w)
+{
+    set_other_lost(w);
+    w->other->conditions.n = 0;
+}
+
 /* The earlier gate answers. */
 static void set_pod_and_nominated(struct setting *w)
 {
@@ -258,6 +283,9 @@ static const struct gate {
     {set_budget, REASON_Budget},
     {set_budget_of_others, REASON_Empty},
     {set_not_ready, REASON_Budget},
+    {set_other_lost, REASON_Budget},
+    {set_other_ending, REASON_Empty},
+    {set_other_launching, REASON_Empty},
     {set_pod_and_nominated, REASON_Nominated},
     {set_waiting_and_failing, REASON_LaunchesFailing},
 };

@@ -1,6 +1,7 @@
 /* dreq.c - see dreq.h. */
 #include "dreq.h"
 
+#include "common/base/price.h"
 #include "common/base/str.h"
 #include "common/core/ec2/catalog.h"
 
@@ -51,19 +52,11 @@ bool dreq_has_candidate(const struct dreq *r, const char *uid)
     return false;
 }
 
-/* What is too much for a sum stays the most there is. */
-static void add_price(int64_t *sum, int64_t pusd_h)
-{
-    if (pusd_h != PRICE_UNKNOWN && __builtin_add_overflow(*sum, pusd_h, sum)) {
-        *sum = INT64_MAX;
-    }
-}
-
 int64_t dreq_price_out(const struct dreq *r)
 {
     int64_t sum = 0;
     for (uint32_t i = 0; i < r->n_candidates; i++) {
-        add_price(&sum, r->candidates[i].price_pusd_h);
+        price_add(&sum, r->candidates[i].price_pusd_h);
     }
     return sum;
 }
@@ -72,7 +65,7 @@ int64_t dreq_price_in(const struct dreq *r)
 {
     int64_t sum = 0;
     for (uint32_t i = 0; i < r->n_replacements; i++) {
-        add_price(&sum, r->replacements[i].price_pusd_h);
+        price_add(&sum, r->replacements[i].price_pusd_h);
     }
     return sum;
 }

@@ -162,6 +162,12 @@ int64_t candidate_disruption(const struct candidate_in *in, const struct snapsho
  * not initialized. Reference: lastPodEventTime, else the Initialized transition. */
 int64_t candidate_consolidatable_at(const struct nodepool *np, const struct nodeclaim *nc);
 
+/* Budgets count initialized nodes whose instance is not terminating; those that are not ready or on
+ * their way out use the budget up. So does a claim whose Node is gone (to Karpenter it is no node
+ * any more): its pods have just gone down, and what it took while it was not ready must not come
+ * free by its Node being deleted. */
+bool candidate_counted(const struct snapshot_node *n);
+
 /* How many of the pool's nodes may leave for in->reason at that time, and how many do. */
 struct budget_room {
     int64_t nodes, allowed, disrupting;
