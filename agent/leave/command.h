@@ -66,6 +66,7 @@
 #define COMMAND_WAIT_NS (10 * NS_PER_MIN)
 #define COMMAND_SWEEP_NS (10 * NS_PER_S)
 #define COMMAND_LOOK_NS (1 * NS_PER_S)
+#define COMMAND_TROUBLE 200
 #define ANN_REPLACES "karp.dev/replaces"
 
 struct commands;
@@ -100,6 +101,9 @@ void commands_free(struct commands *c);
 void commands_start(struct commands *c);
 
 void command_start(struct commands *c, const struct command_spec *spec);
+
+/* While an end is being told: what was last seen to be wrong with a replacement, or "". */
+const char *commands_trouble(const struct commands *c);
 
 /* The claim is a member of a command. */
 bool commands_has(const struct commands *c, const char *claim);
