@@ -273,7 +273,7 @@ static void on_drift_end(void *ctx, const char *node, const char *claim, enum co
     struct consolidator *c = ctx;
     const struct nodeclaim *nc = store_claim(c->rt->store, claim);
     if (nc && how == COMMAND_IN_VAIN) {
-        driftguard_failed(c->rt->driftguard, nc->pool, node);
+        driftguard_failed(c->rt->driftguard, nc->pool, node, commands_trouble(c->rt->commands));
     } else if (nc && how == COMMAND_REMOVED) {
         driftguard_replaced(c->rt->driftguard, nc->pool);
     }

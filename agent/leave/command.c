@@ -42,8 +42,18 @@ const struct command_reason *command_reason_named(const char *mark)
     return NULL;
 }
 
+/* A command still has nodes to delete for which it came. */
+static bool stands_in(const struct commands *all, const struct nodeclaim *nc)
+{
+    const struct replacement *r = all ? map_get(all->incoming, nc->m.name) : NULL;
+    return r && !r->c->undone;
+}
+
 bool command_expected(struct runtime *rt, const struct node *n, const struct nodeclaim *nc)
 {
+    if (nc && stands_in(rt->commands, nc)) {
+        return true;
+    }
     return store_nominated(rt->store, n, nc) || (n && intents_expected(rt->intents, n->m.name)) ||
            (nc && intents_expected(rt->intents, nc->m.name));
 }
@@ -117,6 +127,7 @@ void command_close(struct command *c)
     for (uint32_t i = 0; i < c->n; i++) {
         member_done(&c->members[i]);
     }
+    c->all->closing = c;
     for (uint32_t i = 0; i < c->n; i++) {
         const struct member *m = &c->members[i];
         enum command_end how = m->stage == MEMBER_GOING ? COMMAND_REMOVED
@@ -130,7 +141,13 @@ void command_close(struct command *c)
             c->end(c->ctx, m->node, m->claim, how);
         }
     }
+    c->all->closing = NULL;
     command_free(c);
+}
+
+const char *commands_trouble(const struct commands *c)
+{
+    return c->closing ? c->closing->trouble : "";
 }
 
 void member_out(struct member *m, const char *why)
@@ -410,6 +427,21 @@ static void say_ready(const struct command *c, const struct nodeclaim *nc, bool 
                   command_reason_of(c->reason)->mark);
 }
 
+/* The first step of the claim that is not done. */
+static void note_trouble(struct command *c, const struct nodeclaim *nc)
+{
+    static const char *const steps[] = {"Launched", "Registered", "Initialized"};
+    for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+        const struct condition *v = condition_find(&nc->conditions, steps[i]);
+        if (v && v->status != STATUS_TRUE) {
+            if (!str_eq(v->reason, "AwaitingReconciliation")) {
+                snprintf(c->trouble, sizeof(c->trouble), "%.40s: %.150s", v->reason, v->message);
+            }
+            return;
+        }
+    }
+}
+
 /* NULL, or why the replacement comes to nothing. */
 static const char *replacement_look(struct command *c, struct replacement *r)
 {
@@ -418,6 +450,7 @@ static const char *replacement_look(struct command *c, struct replacement *r)
         return "a replacement came to nothing";
     }
     bool registered = claim_is(nc, "Registered");
+    note_trouble(c, nc);
     if (registered && !r->registered) {
         r->registered = true;
         c->progress_ns = now_of(c);

@@ -66,6 +66,7 @@
 #define COMMAND_WAIT_NS (10 * NS_PER_MIN)
 #define COMMAND_SWEEP_NS (10 * NS_PER_S)
 #define COMMAND_LOOK_NS (1 * NS_PER_S)
+#define COMMAND_TROUBLE 200
 #define ANN_REPLACES "karp.dev/replaces"
 
 struct commands;
@@ -101,6 +102,9 @@ void commands_start(struct commands *c);
 
 void command_start(struct commands *c, const struct command_spec *spec);
 
+/* While an end is being told: what was last seen to be wrong with a replacement, or "". */
+const char *commands_trouble(const struct commands *c);
+
 /* The claim is a member of a command. */
 bool commands_has(const struct commands *c, const char *claim);
 /* A command before its launch decides on this node's pods: others leave them out. */
@@ -121,7 +125,8 @@ struct command_overlap commands_overlap(const struct commands *c, const char *po
                                         const struct order *coming, command_capacity_fn capacity,
                                         void *ctx, struct arena *a);
 
-/* Pods are expected on the node. */
+/* Pods are expected on the node: planned for it, or a command for which it came as a replacement
+ * has not got all its deletions accepted yet. */
 bool command_expected(struct runtime *rt, const struct node *n, const struct nodeclaim *nc);
 
 #define COMMAND_PLAN 64

@@ -365,7 +365,7 @@ static void drop(struct kind_store *k, const char *name)
     }
 }
 
-static void kind_watch(struct kind_store *k);
+static void list_anew(struct kind_store *k);
 
 /* ---- reflector --------------------------------------------------------------------------------
  */
@@ -456,8 +456,7 @@ static void on_doubt(void *arg)
     if (k->relist && (any || k->full)) {
         k->relist = false;
         map_clear(k->own); /* the next list is believed */
-        watch_free(k->watch);
-        kind_watch(k);
+        list_anew(k);
         return;
     }
     k->relist = false;
@@ -659,6 +658,23 @@ void store_start(struct store *s)
         }
         k->started_ns = clock_mono(s->rt->clock);
         kind_watch(k);
+    }
+}
+
+static void list_anew(struct kind_store *k)
+{
+    watch_free(k->watch);
+    kind_watch(k);
+}
+
+void store_refresh(struct store *s)
+{
+    static const enum store_kind kinds[] = {STORE_CLAIM, STORE_NODE, STORE_DREQ};
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        struct kind_store *k = &s->kinds[kinds[i]];
+        if (k->watch) {
+            list_anew(k);
+        }
     }
 }
 

@@ -336,11 +336,22 @@ const struct consolidate_step *disrupt_step_of(const struct disrupt *d,
     return v && v->step >= 0 ? &d->plan->steps[v->step] : NULL;
 }
 
-int64_t disrupt_held_back(const struct disrupt *d)
+static enum disrupt_holder holder(enum reason_code code)
 {
-    int64_t ret = 0;
+    return code == REASON_Budget ? HOLDER_BUDGET
+           : code == REASON_Held ? HOLDER_HOLD
+                                 : HOLDER_DECISION;
+}
+
+struct disrupt_held disrupt_held_back(const struct disrupt *d)
+{
+    struct disrupt_held ret = {.all_pusd_h = 0};
     for (uint32_t i = 0; i < d->plan->n_steps; i++) {
-        ret += d->plan->steps[i].n_held_by > 0 ? d->plan->steps[i].saving_pusd_h : 0;
+        const struct consolidate_step *s = &d->plan->steps[i];
+        if (s->n_held_by > 0) {
+            ret.all_pusd_h += s->saving_pusd_h;
+            ret.by_pusd_h[holder(s->held_by[0].code)] += s->saving_pusd_h;
+        }
     }
     return ret;
 }

@@ -58,6 +58,11 @@ static int64_t time_of(const json_t *o, const char *key)
     return s && timefmt_parse_rfc3339(s, &ns) ? ns : 0;
 }
 
+int64_t facts_written_ns(const struct world *w)
+{
+    return time_of(w->facts, "writtenAt");
+}
+
 static int stockout_cmp(const void *x, const void *y)
 {
     const struct facts_stockout *a = x, *b = y;
@@ -218,5 +223,5 @@ void facts_read(const struct world *w, struct arena *a, struct facts *ret)
     read_failing(w, a, ret);
     ret->version = jsonx_str_or(w->facts, "version", ret->version);
     ret->mode = jsonx_str(w->facts, "options.mode");
-    ret->synced_ns = time_of(w->facts, "writtenAt");
+    ret->synced_ns = facts_written_ns(w);
 }

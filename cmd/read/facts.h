@@ -57,6 +57,8 @@ struct facts {
     size_t n_failing;
 };
 
+/* When the agent wrote it; 0 = unknown. */
+int64_t facts_written_ns(const struct world *w);
 /* Instances left in a capacity reservation; UINT32_MAX where nobody has told. */
 uint32_t facts_reservation_left(const struct world *w, const char *id);
 /* Until when the claim is left in peace for that reason; 0 = it is not. */

@@ -605,7 +605,12 @@ static json_t *facts(struct redact *r, const json_t *o)
     AUTO_FREE char *dump = jsonx_dump(ret);
     json_decref(v);
     json_decref(ret);
-    return json_pack("{s:s}", "facts.json", dump);
+    ret = json_pack("{s:s}", "facts.json", dump);
+    json_t *prices = json_object_get(jsonx_obj(o, "data"), "prices.json");
+    if (prices) {
+        set(ret, "prices.json", json_incref(prices)); /* AWS's words */
+    }
+    return ret;
 }
 
 static json_t *whole(struct redact *r, enum kube_kind k, const json_t *o)

@@ -8,6 +8,7 @@
 #include "common/base/entropy.h"
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
+#include "common/core/ec2/ec2type.h"
 #include "tests/sim/run.h"
 
 #ifdef __SANITIZE_ADDRESS__
@@ -63,24 +64,25 @@ static void put(struct sim_run *r, const char *text)
     ck_assert_msg(sim_api_apply(r->world->api, "somebody", o, NULL, &e) == 0, "%s", e.msg);
 }
 
-static void put_pool(struct sim_run *r, const char *name, const char *policy, const char *approval)
+static void put_pool(struct sim_run *r, const char *name, const char *policy, const char *kinds,
+                     const char *approval)
 {
     char *text AUTO_FREE = xasprintf(
         "{'apiVersion':'karpenter.sh/v1','kind':'NodePool','metadata':{'name':'%s','annotations':{"
         "'karp.dev/disruption-approval':'%s'}},'spec':{'template':{'metadata':{'labels':{"
         "'pool':'%s'}},'spec':{'nodeClassRef':{'group':'karpenter.k8s.aws','kind':'EC2NodeClass',"
         "'name':'default'},'requirements':[{'key':'karpenter.sh/capacity-type','operator':'In',"
-        "'values':['on-demand']},{'key':'karpenter.k8s.aws/instance-cpu','operator':'Lt','values':["
+        "'values':[%s]},{'key':'karpenter.k8s.aws/instance-cpu','operator':'Lt','values':["
         "'9']}]}},'disruption':{'consolidationPolicy':'%s','consolidateAfter':'0s',"
         "'budgets':[{'nodes':'100%%'}]}}}",
-        name, approval, name, policy);
+        name, approval, name, kinds, policy);
     put(r, text);
 }
 
 static void put_pools(struct sim_run *r, const char *approval)
 {
-    put_pool(r, "a", "WhenEmptyOrUnderutilized", approval);
-    put_pool(r, "b", "Balanced", approval);
+    put_pool(r, "a", "WhenEmptyOrUnderutilized", "'on-demand'", approval);
+    put_pool(r, "b", "Balanced", "'spot','on-demand'", approval);
 }
 
 static void put_app(struct sim_run *r, int i, int cpu_milli, int mem_mib, int replicas)
@@ -324,6 +326,39 @@ static bool one_cluster(struct sim_run *r, struct entropy *dice, struct load *l,
     return true;
 }
 
+/* "$/h", within so many percent of the list's. */
+static json_t *about(struct entropy *dice, const char *type, int from, int to)
+{
+    int64_t percent = from + (int64_t)entropy_below(dice, (uint64_t)(to - from));
+    return json_real((double)(ec2_builtin_price(type) / 100 * percent) / (double)PUSD_PER_USD);
+}
+
+/* Prices of its own: what the agent knows of them the plugin has from the agent alone. */
+static json_t *new_market(uint64_t seed)
+{
+    struct entropy dice = entropy_seeded(&seed);
+    const char *const *zones = ec2_builtin_zones("us-west-2");
+    json_t *on_demand = json_object(), *spot = json_object();
+    for (uint32_t t = 0; t < ec2_facts_n; t++) {
+        const char *type = ec2_facts[t].name;
+        uint64_t offered = ec2_builtin_offered("us-west-2", type);
+        if (ec2_builtin_price(type) == PRICE_UNKNOWN || ec2_facts[t].vcpus > 8 || !offered) {
+            continue;
+        }
+        json_object_set_new(on_demand, type, about(&dice, type, 70, 130));
+        json_t *by_zone = json_object();
+        for (int z = 0; zones[z]; z++) {
+            if (offered >> z & 1) {
+                json_object_set_new(by_zone, zones[z], about(&dice, type, 15, 65));
+            }
+        }
+        json_object_set_new(spot, type, by_zone);
+    }
+    return json_pack("{s:o, s:o}", "onDemand", on_demand, "spot", spot);
+}
+
+static json_t *market;
+
 static struct sim_run *new_world(uint64_t seed)
 {
     struct err e = ERR_INIT;
@@ -332,6 +367,7 @@ static struct sim_run *new_world(uint64_t seed)
                                  .name = "t",
                                  .region = "us-west-2",
                                  .replicas = 1,
+                                 .ec2 = market = new_market(seed),
                                  .docs = json_array()};
     struct sim_run *r = sim_run_new(&scenario, &o, &e);
     ck_assert_msg(r != NULL, "%s", e.msg);
@@ -343,6 +379,7 @@ static void world_free(struct sim_run *r)
 {
     sim_run_free(r);
     json_decref(scenario.docs);
+    json_decref(market);
 }
 
 START_TEST(what_is_shown_is_done)
