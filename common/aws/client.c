@@ -18,9 +18,9 @@ struct open_call {
     bool unknown; /* an attempt failed that may have taken effect */
     int attempts;
     uint64_t port_handle; /* 0 = nothing below the port */
-    int64_t date_ns;    /* of the last answer */
-    struct timer timer; /* the pause, or the end of a call that never started */
-    struct err err;     /* of a call that never started */
+    int64_t date_ns;      /* of the last answer */
+    struct timer timer;   /* the pause, or the end of a call that never started */
+    struct err err;       /* of a call that never started */
     aws_result_fn done;
     void *arg;
 };

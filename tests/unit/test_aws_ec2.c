@@ -472,8 +472,8 @@ START_TEST(cut_short_is_never_half_an_answer)
 END_TEST
 
 UNIT_MAIN("aws_ec2", UNIT_TEST(reads_fleets), UNIT_TEST(reads_templates),
-          UNIT_TEST(reads_instances), UNIT_TEST(reads_statuses),
-          UNIT_TEST(reads_consoles), UNIT_TEST(reads_tags), UNIT_TEST(reads_what_a_class_selects),
+          UNIT_TEST(reads_instances), UNIT_TEST(reads_statuses), UNIT_TEST(reads_consoles),
+          UNIT_TEST(reads_tags), UNIT_TEST(reads_what_a_class_selects),
           UNIT_TEST(reads_reservations), UNIT_TEST(reads_offerings_and_prices),
           UNIT_CASES(no_answer_is_an_error, no_answers), UNIT_TEST(empty_lists_are_answers),
           UNIT_TEST(cut_short_is_never_half_an_answer))
