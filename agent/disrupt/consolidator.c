@@ -13,6 +13,7 @@
 #include "agent/plan/picture.h"
 #include "agent/store/store.h"
 #include "agent/work/gate.h"
+#include "agent/work/marker.h"
 #include "agent/work/metrics.h"
 #include "common/base/alloc.h"
 #include "common/base/map.h"
@@ -138,8 +139,7 @@ static bool lacking(void *ctx, const struct snapshot_node *n)
  */
 
 /* Empty nodes are emptiness.h's, also those that are about to be: their last pods are on their way
- * out; but where they wait for a decision they are ours. Asked-for replacements are replacer.h's.
- */
+ * out; but where they wait for a decision they are ours. Asked-for replacements: replacer.h. */
 static bool is_ours(const struct consolidator *c, const struct consolidate_step *s)
 {
     for (uint32_t i = 0; i < s->n_out; i++) {
@@ -449,9 +449,11 @@ static void open_decision(struct consolidator *c, enum stage stage)
     arena_init(&c->mem, 64 << 10, CONSOLIDATOR_ARENA_MAX);
     store_freeze(c->rt->store);
     in.leaving = observer_leaving(c->rt->observer, &c->mem, &in.n_leaving);
+    (void)marker_decide(c->rt->marker, MARKER_CONSOLIDATE, NULL);
     picture_build(c->rt, &c->mem, &in, &c->snap);
     options_of(c, &o);
     c->pass = consolidate_begin(&c->mem, &c->snap, &facts, &o);
+    marker_done(c->rt->marker);
     timer_set(&c->rt->timers, &c->slice, now_of(c), slice, c);
 }
 
@@ -460,7 +462,7 @@ static bool may_decide(const struct consolidator *c)
     struct runtime *rt = c->rt;
     return rt->opt->mode != MODE_PROVISION && store_synced(rt->store) && cloud_ready(rt->cloud) &&
            (rt->opt->mode == MODE_OBSERVE || gate_open(rt->gate)) && !cloud_failing(rt->cloud) &&
-           !runtime_clock_skewed(rt);
+           !runtime_clock_skewed(rt) && !marker_rests(rt->marker, MARKER_CONSOLIDATE);
 }
 
 static bool busy(const struct consolidator *c)
@@ -624,9 +626,8 @@ static void decided(struct consolidator *c)
 {
     const struct consolidate_result *r = consolidate_result(c->pass);
     enum stage stage = c->stage;
-    int64_t took_ns = now_of(c) - c->begun_ns;
     c->yields = 0;
-    c->next_ns = now_of(c) + 4 * took_ns;
+    c->next_ns = now_of(c) + 4 * (now_of(c) - c->begun_ns);
     if (stage == STAGE_DECIDING) {
         count_eligible(c, r);
         propose(c, r);
@@ -677,6 +678,7 @@ static void slice(void *arg)
         give_way(c);
         return;
     }
+    (void)marker_decide(c->rt->marker, MARKER_CONSOLIDATE, NULL);
     do {
         done = consolidate_step(c->pass, CONSOLIDATOR_SLICE_UNITS);
     } while (!done && now_of(c) - start_ns < CONSOLIDATOR_SLICE_NS);
@@ -685,6 +687,7 @@ static void slice(void *arg)
     } else {
         timer_set(&c->rt->timers, &c->slice, now_of(c), slice, c);
     }
+    marker_done(c->rt->marker);
 }
 
 /* ---- triggers ----------------------------------------------------------------------------------
@@ -739,9 +742,8 @@ static void on_pod(void *arg, const char *key UNUSED, const void *before, const 
     struct consolidator *c = arg;
     const struct pod *was = before, *is = now;
     bool on_node = (was && *was->node_name) || (is && *is->node_name);
-    bool active = is && pod_active(is);
     if (on_node &&
-        (!was || !is || *was->node_name != *is->node_name || pod_active(was) != active)) {
+        (!was || !is || *was->node_name != *is->node_name || pod_active(was) != pod_active(is))) {
         flip(c);
     }
     if (!was && is && !*is->node_name && c->open) {
@@ -749,8 +751,8 @@ static void on_pod(void *arg, const char *key UNUSED, const void *before, const 
     }
 }
 
-static void on_object(void *arg, const char *key UNUSED, const void *before UNUSED,
-                      const void *now UNUSED)
+static void on_object(void *arg, const char *key UNUSED, const void *was UNUSED,
+                      const void *is UNUSED)
 {
     flip(arg);
 }

@@ -135,7 +135,7 @@ void command_close(struct command *c)
                                : c->in_vain             ? COMMAND_IN_VAIN
                                                         : COMMAND_LET_GO;
         if (how == COMMAND_LET_GO || how == COMMAND_IN_VAIN) {
-            commands_sweep(c->all, m->node);
+            taint_sweep_node(c->all->sweep, m->node);
         }
         if (c->end) {
             c->end(c->ctx, m->node, m->claim, how);
@@ -727,11 +727,6 @@ bool commands_opening(const struct commands *all)
         }
     }
     return false;
-}
-
-void commands_sweep(struct commands *c, const char *node)
-{
-    taint_sweep_node(c->sweep, node);
 }
 
 /* ---- life --------------------------------------------------------------------------------------

@@ -112,8 +112,6 @@ bool command_holds_pods(const struct commands *c, const char *node);
 /* A command is between its start and the last answer to its launches: what it takes is not in the
  * store yet, so nobody decides on another one. */
 bool commands_opening(const struct commands *c);
-/* Taint and mark of this node are taken off soon, unless a command stands behind them. */
-void commands_sweep(struct commands *c, const char *node);
 
 /* What stands in for each other in that pool: of every command that launches or awaits replacements
  * the lesser of what leaves and what comes, in sum. capacity tells a claim's, NULL = unknown;
@@ -127,8 +125,8 @@ struct command_overlap commands_overlap(const struct commands *c, const char *po
                                         const struct order *coming, command_capacity_fn capacity,
                                         void *ctx, struct arena *a);
 
-/* Pods are expected on the node: planned for it, or a command for which it came as a replacement has
- * not got all its deletions accepted yet. */
+/* Pods are expected on the node: planned for it, or a command for which it came as a replacement
+ * has not got all its deletions accepted yet. */
 bool command_expected(struct runtime *rt, const struct node *n, const struct nodeclaim *nc);
 
 #define COMMAND_PLAN 64

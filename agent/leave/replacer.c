@@ -9,6 +9,7 @@
 #include "agent/plan/picture.h"
 #include "agent/store/store.h"
 #include "agent/work/gate.h"
+#include "agent/work/marker.h"
 #include "command.h"
 #include "common/base/alloc.h"
 #include "common/base/map.h"
@@ -275,7 +276,9 @@ static void open_decision(struct replacer *r, const char *claim)
     arena_init(&r->mem, 64 << 10, REPLACER_ARENA_MAX);
     store_freeze(r->rt->store);
     r->claim = xstrdup(claim);
+    (void)marker_decide(r->rt->marker, MARKER_REPLACE, NULL);
     picture_build(r->rt, &r->mem, &in, &r->snap);
+    marker_done(r->rt->marker);
 }
 
 static bool is_its(const struct snapshot_node *n, const struct pod *p)
@@ -363,9 +366,11 @@ static void slice(void *arg)
     struct replacer *r = arg;
     int64_t start_ns = now_of(r);
     bool done = false;
+    (void)marker_decide(r->rt->marker, MARKER_REPLACE, NULL);
     do {
         done = sched_step(r->sched, REPLACER_SLICE_UNITS);
     } while (!done && now_of(r) - start_ns < REPLACER_SLICE_NS);
+    marker_done(r->rt->marker);
     if (!done) {
         timer_set(&r->rt->timers, &r->slice, now_of(r), slice, r);
         return;
@@ -383,7 +388,9 @@ static void place(struct replacer *r)
     struct sched_options o;
     picture_options(r->rt, &r->mem, &o);
     o.max_types = REPLACER_TYPES_MAX;
+    (void)marker_decide(r->rt->marker, MARKER_REPLACE, NULL);
     r->sched = sched_begin(&r->mem, &r->snap, &o);
+    marker_done(r->rt->marker);
     timer_set(&r->rt->timers, &r->slice, now_of(r), slice, r);
 }
 
@@ -395,7 +402,7 @@ static bool may_decide(const struct replacer *r)
     struct runtime *rt = r->rt;
     return rt->opt->mode != MODE_PROVISION && store_synced(rt->store) && cloud_ready(rt->cloud) &&
            (rt->opt->mode == MODE_OBSERVE || gate_open(rt->gate)) && !cloud_failing(rt->cloud) &&
-           !runtime_clock_skewed(rt) && !r->open;
+           !runtime_clock_skewed(rt) && !marker_rests(rt->marker, MARKER_REPLACE) && !r->open;
 }
 
 static void look(void *arg)

@@ -70,8 +70,8 @@ void store_start(struct store *s);
  * count with their bare templates, default spread constraints know owners alone, and store_trouble
  * says so (but not that the server does not know a kind of karp.dev). */
 bool store_synced(const struct store *s);
-/* Lists anew what another agent writes: NodeClaims, Nodes, DisruptionRequests. Until then nothing is
- * synced; what is known stays. */
+/* Lists anew what another agent writes: NodeClaims, Nodes, DisruptionRequests. Until then nothing
+ * is synced; what is known stays. */
 void store_refresh(struct store *s);
 /* This one was. */
 bool store_listed(const struct store *s, enum store_kind kind);

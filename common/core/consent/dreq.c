@@ -70,7 +70,8 @@ int64_t dreq_price_in(const struct dreq *r)
     return sum;
 }
 
-bool dreq_warns_single(const struct dreq *r, const char *pod)
+/* The pod is said to be the only one of its workload. */
+static bool warns_single(const struct dreq *r, const char *pod)
 {
     for (uint32_t i = 0; i < r->n_warnings; i++) {
         const char *w = r->warnings[i];
@@ -148,7 +149,7 @@ const char *dreq_exceeds(const struct dreq *r, const struct dreq_risk *risk)
         }
     }
     for (uint32_t i = 0; i < risk->n_singles; i++) {
-        if (!dreq_warns_single(r, risk->singles[i])) {
+        if (!warns_single(r, risk->singles[i])) {
             return "a single replica moves that was not approved";
         }
     }
