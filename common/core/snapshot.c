@@ -2,12 +2,15 @@
 #include "snapshot.h"
 
 #include "common/base/hash.h"
+#include "common/base/keysort.h"
 #include "common/base/sort.h"
 #include "common/base/str.h"
 #include "common/core/sched/daemonset.h"
 #include "labels.h"
 #include "template.h"
 #include "want.h"
+
+#define PODS_AHEAD 8u /* memory of pods that come next is asked for early */
 
 struct builder {
     struct arena *a;
@@ -59,12 +62,6 @@ static int cmp_claim(const void *x, const void *y)
     return str_cmp(a->m.name, b->m.name);
 }
 
-/* A pod to be placed with its place in the queue. */
-struct queued {
-    const struct pod *pod;
-    bool first; /* the last decision did not get to it */
-};
-
 static int cmp_size(const struct pod *a, const struct pod *b)
 {
     const int64_t *ra = a->cls->requests.v, *rb = b->cls->requests.v;
@@ -82,15 +79,6 @@ int snapshot_pod_cmp(const struct pod *a, const struct pod *b)
         return a->cls->priority > b->cls->priority ? -1 : 1;
     }
     return cmp_size(a, b);
-}
-
-static int cmp_pod(const void *x, const void *y)
-{
-    const struct queued *a = x, *b = y;
-    if (a->pod->cls->priority == b->pod->cls->priority && a->first != b->first) {
-        return a->first ? -1 : 1;
-    }
-    return snapshot_pod_cmp(a->pod, b->pod);
 }
 
 /* A sorted copy of an array of pointers. */
@@ -511,22 +499,71 @@ static bool is_first(const struct snapshot_in *in, const struct pod *p)
            bsearch(&p->m.uid, in->first, in->n_first, sizeof(*in->first), str_qsort_cmp) != NULL;
 }
 
+static int cmp_tie(const void *ctx, uint32_t x, uint32_t y)
+{
+    const struct pod *const *pods = ctx;
+    return cmp_size(pods[x], pods[y]);
+}
+
+/* Priority, then whether the last decision did not get to it, then what cmp_size asks for first. */
+static void put_key(const struct snapshot_in *in, const struct pod *p, struct keysort_item *item)
+{
+    const struct pod_class *c = p->cls;
+    item->key[0] = (uint64_t)(INT32_MAX - (int64_t)c->priority) << 1 | !is_first(in, p);
+    item->key[1] = ~keysort_i64(c->requests.v[RES_CPU]);
+    item->key[2] = ~keysort_i64(c->requests.v[RES_MEMORY]);
+    item->key[3] = keysort_i64(p->m.created_ns);
+    item->key[4] = keysort_text(p->m.uid);
+}
+
+static void note_asks(struct snapshot *s, const struct pod *p)
+{
+    const struct pod_class *c = p->cls;
+    s->rules = s->rules || c->n_spreads + c->affinity.n + c->anti_affinity.n +
+                                   c->prefer_affinity.n + c->avoid_affinity.n >
+                               0;
+    s->volumes = s->volumes || p->n_volumes > 0;
+}
+
+static void prefetch_pod(const struct pod *const *v, uint32_t n, uint32_t at)
+{
+    if (at + 2 * PODS_AHEAD < n) {
+        const char *p = (const char *)v[at + 2 * PODS_AHEAD];
+        __builtin_prefetch(p + offsetof(struct pod, m));
+        __builtin_prefetch(p + offsetof(struct pod, cls));
+        __builtin_prefetch(p + offsetof(struct pod, phase));
+    }
+    if (at + PODS_AHEAD < n) {
+        __builtin_prefetch(v[at + PODS_AHEAD]->m.uid);
+        __builtin_prefetch(v[at + PODS_AHEAD]->cls);
+        __builtin_prefetch(&v[at + PODS_AHEAD]->cls->requests);
+    }
+}
+
 static void build_pods(struct builder *b)
 {
-    struct queued *v = ARENA_NEW_N(b->a, struct queued, b->in->n_pods);
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < b->in->n_pods; i++) {
-        if (to_place(b->out, b->in->pods[i])) {
-            v[n++] = (struct queued){b->in->pods[i], is_first(b->in, b->in->pods[i])};
+    const struct snapshot_in *in = b->in;
+    const struct pod **pods = ARENA_NEW_N(b->a, const struct pod *, in->n_pods);
+    struct arena_mark mark = arena_mark(b->a);
+    struct keysort k;
+    keysort_begin(&k, b->a, in->n_pods);
+    k.tie = cmp_tie;
+    k.ctx = in->pods;
+    for (uint32_t i = 0; i < in->n_pods; i++) {
+        prefetch_pod(in->pods, in->n_pods, i);
+        if (to_place(b->out, in->pods[i])) {
+            put_key(in, in->pods[i], keysort_add(&k, i));
+            note_asks(b->out, in->pods[i]);
         }
     }
-    sort_items(v, n, sizeof(*v), cmp_pod);
-    const struct pod **pods = ARENA_NEW_N(b->a, const struct pod *, n);
-    for (uint32_t i = 0; i < n; i++) {
-        pods[i] = v[i].pod;
+    while (!keysort_step(&k)) {
+    }
+    for (uint32_t i = 0; i < k.n; i++) {
+        pods[i] = in->pods[k.v[i].at];
     }
     b->out->pods = pods;
-    b->out->n_pods = n;
+    b->out->n_pods = k.n;
+    arena_rewind(b->a, mark);
 }
 
 static int cmp_address(const void *x, const void *y)
@@ -558,12 +595,15 @@ static void build_bound(struct builder *b)
         const struct snapshot_node *node = find_named(b->out, p->node_name);
         bool moves = n_moved > 0 && bsearch(&p, moved, n_moved, sizeof(*moved), cmp_address);
         if (node != NULL && !pod_terminal(p) && !moves) {
+            b->out->bound_rules = b->out->bound_rules || p->cls->anti_affinity.n > 0;
             v[n++] = (struct snapshot_bound){p, node};
         }
     }
     for (uint32_t i = 0; i < in->n_planned; i++) {
         const struct snapshot_node *node = snapshot_find(b->out, in->planned[i].target);
         if (node != NULL) {
+            b->out->bound_rules =
+                b->out->bound_rules || in->planned[i].pod->cls->anti_affinity.n > 0;
             v[n++] = (struct snapshot_bound){in->planned[i].pod, node};
         }
     }

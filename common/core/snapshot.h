@@ -165,8 +165,10 @@ struct snapshot {
     uint32_t n_daemonsets;
     const struct pod *const *pods;
     uint32_t n_pods;
+    bool rules, volumes; /* some of them have rules about other pods; volumes */
     const struct snapshot_bound *bound;
     uint32_t n_bound;
+    bool bound_rules;                               /* some of them have required anti-affinity */
     const struct snapshot_ineffective *ineffective; /* borrowed */
     uint32_t n_ineffective;
     /* each by name (what has a namespace by that first) */

@@ -2,11 +2,13 @@
  * improve_play.h - the replay of improve_safe.c: what it is played with; only improve_*.c.
  *
  *   improve_turn.c  who comes when
+ *   improve_like.c  kinds that all places take alike but for their size
  *   improve_safe.c  where to, and what grows
  */
 #ifndef KARP_CORE_IMPROVE_PLAY_H
 #define KARP_CORE_IMPROVE_PLAY_H
 
+#include "common/base/keysort.h"
 #include "improve_int.h"
 
 /* Pods come to places: bins first, then the fixed ones. */
@@ -37,18 +39,17 @@ struct host_rules {
     bool at_home; /* goes where it was planned */
 };
 
-struct turn;
-
 /* First nodes grow. Where some could not, the plan is held against the claims as they were: all
  * rounds again with either, and nothing grows. */
 enum play { PLAY_GROW, PLAY_PLAN, PLAY_BASELINE };
 
 struct improve_safe {
-    struct turn *turns, *spare; /* being put in order */
-    uint32_t run;               /* so many are */
-    struct arrival *pods;
+    struct arrival *turns; /* per pod of the snapshot; not `next`: it has no place */
+    struct keysort order;
+    struct arrival *pods; /* in order */
     uint32_t n_pods;
     struct host_rules *rules; /* per kind */
+    uint32_t *like;           /* per kind: the first that places take or refuse as they do it */
     struct fixed *fixed;
     uint32_t n_fixed, n_places;
     const int64_t **room; /* per place */
@@ -82,5 +83,10 @@ bool improve_turn_sort(struct improve *m, struct improve_safe *r);
 /* The order of this round. */
 void improve_turn_round(struct improve *m, struct improve_safe *r);
 uint32_t improve_chance(const struct improve_safe *r, uint32_t x);
+
+/* ---- improve_like.c -------------------------------------------------------------------------- */
+
+/* Once the rules are known: kinds that differ in nothing that a place looks at but their size. */
+void improve_like_find(struct improve *m, struct improve_safe *r);
 
 #endif

@@ -70,7 +70,7 @@ static void find_scored(const struct improve *m, struct improve_safe *r)
     }
 }
 
-/* Pods of a kind that are planned in one bay are taken by the same places. Those that follow a
+/* Pods of like kinds that are planned in one bay are taken by the same places. Those that follow a
  * fixed place into its zones are each by itself. */
 static void find_troops(struct improve *m, struct improve_safe *r)
 {
@@ -78,7 +78,8 @@ static void find_troops(struct improve *m, struct improve_safe *r)
     for (uint32_t i = 0; i < r->n_pods; i++) {
         struct arrival *p = &r->pods[i];
         bool alone = p->bay == IMPROVE_NONE && m->kinds[p->kind].zonal;
-        p->troop = alone ? IMPROVE_NONE : improve_sieve_troop(m, &r->sieve, p->kind, p->bay);
+        p->troop =
+            alone ? IMPROVE_NONE : improve_sieve_troop(m, &r->sieve, r->like[p->kind], p->bay);
     }
     improve_sieve_ready(m, &r->sieve);
 }
@@ -139,10 +140,11 @@ static void prepare(struct improve *m, struct improve_safe *r)
     r->sample = within(COMPARED, r->n_pods, SAMPLE_MIN, SAMPLE_MAX);
     find_scored(m, r);
     r->total_pusd_h = improve_total(m);
-    find_troops(m, r);
     for (uint32_t i = 0; i < m->n_kinds; i++) {
         find_rules(m, &m->kinds[i], &r->rules[i]);
     }
+    improve_like_find(m, r);
+    find_troops(m, r);
     for (uint32_t i = 0; i < n; i++) {
         bool bin = i < m->n_bins;
         r->bay[i] = bin ? m->bins[i].bay : IMPROVE_NONE;
@@ -285,9 +287,10 @@ static uint64_t zones_of(const struct improve *m, const struct improve_safe *r, 
 static bool accepts_fixed(struct improve *m, struct improve_safe *r, const struct arrival *p,
                           uint32_t at)
 {
-    const struct improve_kind *k = &m->kinds[p->kind];
+    uint32_t like = r->like[p->kind];
+    const struct improve_kind *k = &m->kinds[like];
     const struct fixed *f = &r->fixed[at];
-    uint8_t *known = &r->fixed_accepts[(size_t)p->kind * r->n_fixed + at];
+    uint8_t *known = &r->fixed_accepts[(size_t)like * r->n_fixed + at];
     if (*known == 0) {
         bool yes = f->node ? node_accepts(m, k, f->node) : find_accepts(m, k, f->c);
         *known = yes ? 2 : 1;
@@ -315,7 +318,7 @@ static bool accepts(struct improve *m, struct improve_safe *r, const struct arri
         return false;
     }
     return bay == IMPROVE_NONE ? accepts_fixed(m, r, p, place - m->n_bins)
-                               : accepts_bay(m, r, p->kind, bay);
+                               : accepts_bay(m, r, r->like[p->kind], bay);
 }
 
 /* Bays that do not take a troop, found out beforehand where they are few. */
@@ -476,10 +479,17 @@ static uint32_t look(struct improve *m, struct improve_safe *r, const struct arr
 static uint32_t best_place(struct improve *m, struct improve_safe *r, const struct arrival *p)
 {
     struct choice c = {.place = IMPROVE_NONE};
+    if (improve_sieve_hopeless(&r->sieve, p->kind, p->troop)) {
+        (void)look(m, r, p, p->place, p->place + 1, &c);
+        return c.place;
+    }
     uint32_t start = r->start < r->n_places ? r->start : 0;
     r->start = look(m, r, p, start, r->n_places, &c);
     if (c.found < (r->n_waves > 1 ? (r->sample + 2) / 3 : r->sample)) {
         r->start = look(m, r, p, 0, start, &c);
+    }
+    if (c.found == 0) {
+        improve_sieve_lost(&r->sieve, p->kind, p->troop);
     }
     return c.place;
 }

@@ -55,8 +55,10 @@ static void next_pod(struct sched *s)
     s->at++;
     s->pod = s->at < s->n_queue ? s->queue[s->at] : 0;
     s->leg = s->pos = 0;
-    if (s->at + PODS_AHEAD < s->n_queue) { /* it will be asked soon, and lies anywhere */
-        __builtin_prefetch(s->pods[s->queue[s->at + PODS_AHEAD]]);
+    if (s->at + PODS_AHEAD < s->n_queue) { /* its gate will be asked soon, and lies anywhere */
+        const struct pod *soon = s->pods[s->queue[s->at + PODS_AHEAD]];
+        __builtin_prefetch(&soon->node_name);
+        __builtin_prefetch(&soon->gated);
     }
 }
 
@@ -543,6 +545,10 @@ static void finish(struct sched *s)
 static uint64_t advance(struct sched *s)
 {
     switch (s->stage) {
+    case STAGE_RULES:
+    case STAGE_CLASSES:
+        sched_begin_step(s);
+        return 1;
     case STAGE_COUNT:
         s->stage = sched_topo_count(s) ? STAGE_PLACE : STAGE_COUNT;
         return s->topo.on && s->stage == STAGE_COUNT;

@@ -8,6 +8,8 @@
 #include "sched_int.h"
 #include "sched_text.h"
 
+#define PODS_AHEAD 6u /* memory of pods that come next is asked for early */
+
 struct topo_table {
     struct text_table texts;
     const char **keys; /* label keys that selectors ask for, sorted */
@@ -603,14 +605,26 @@ void sched_topo_want(const struct sched *s, const struct topo_class *k, int time
     }
 }
 
+static struct same_pair *pair_at(struct sched *s, uint32_t pod)
+{
+    return &s->topo.same.pairs[s->topo.pair_of[pod]];
+}
+
+static const struct groups *matches_at(struct sched *s, uint32_t pod)
+{
+    const struct groups **at = &s->topo.matches[pair_at(s, pod)->labels];
+    *at = *at != NULL ? *at : matches_of(s, s->pods[pod]);
+    return *at;
+}
+
 const struct topo_class *sched_topo_class(struct sched *s, uint32_t pod, bool bound)
 {
     if (!s->topo.on) {
         return NULL;
     }
     const struct pod *p = s->pods[pod];
-    const struct owner *o = s->topo.owners[pod];
-    const struct groups *m = matches_of(s, p);
+    const struct owner *o = pair_at(s, pod)->owner;
+    const struct groups *m = matches_at(s, pod);
     const struct groups *defaults = default_groups(s, p);
     struct topo_group *share = share_of(s, p);
     if (o->n_uses + m->n + o->n_inverse + defaults->n == 0 && share == NULL) {
@@ -635,36 +649,88 @@ const struct topo_class *sched_topo_class(struct sched *s, uint32_t pod, bool bo
     return e->value;
 }
 
-void sched_topo_begin(struct sched *s)
+uint32_t sched_topo_known(struct sched *s, uint32_t pod)
+{
+    uint32_t at = s->topo.on ? pair_at(s, pod)->class_at : 0;
+    return at == 0 ? SCHED_NO_CLAIM : at - 1;
+}
+
+void sched_topo_found(struct sched *s, uint32_t pod, uint32_t class_at)
+{
+    if (s->topo.on && !pair_at(s, pod)->alone) {
+        pair_at(s, pod)->class_at = class_at + 1;
+    }
+}
+
+/* Defaults are about owners, not labels alone, and shares likewise. */
+static bool any_rules(struct sched *s)
 {
     const struct snapshot *snap = s->snap;
     struct about about;
+    bool any = s->topo.shares || snap->rules || snap->bound_rules;
+    for (uint32_t i = snap->n_pods; !any && i < s->n_pods; i++) {
+        any = has_rules(s->pods[i]->cls);
+    }
+    for (uint32_t i = 0; !any && s->opt.n_default_spreads > 0 && i < s->n_pods; i++) {
+        any = default_about(s, s->pods[i], &about);
+    }
+    return any && s->n_pods > 0;
+}
+
+void sched_topo_begin(struct sched *s)
+{
     s->topo.table = ARENA_NEW(s->a, struct topo_table);
-    s->topo.table->texts.text.a = s->a;
+    s->topo.table->texts.text.a = s->topo.same.a = s->a;
     if (s->opt.n_default_spreads > 0) {
         index_services(s);
     }
-    bool any = s->topo.shares = shares(s);
-    for (uint32_t i = 0; !any && i < s->n_pods; i++) {
-        any = has_rules(s->pods[i]->cls) || default_about(s, s->pods[i], &about);
+    s->topo.shares = shares(s);
+    s->topo.on = any_rules(s);
+    s->topo.pair_of = s->topo.on ? ARENA_NEW_N(s->a, uint32_t, s->n_pods) : NULL;
+}
+
+static void rules_of(struct sched *s, uint32_t pod)
+{
+    const struct pod *p = s->pods[pod];
+    bool alone = s->topo.shares || s->opt.n_default_spreads > 0 || p->n_volumes > 0;
+    uint32_t pair = same_pair(&s->topo.same, p, alone);
+    s->topo.pair_of[pod] = pair;
+    if (s->topo.same.pairs[pair].owner == NULL) {
+        s->topo.same.pairs[pair].owner = owner_of(s, p);
     }
-    for (uint32_t i = 0; !any && i < snap->n_bound; i++) {
-        any = snap->bound[i].pod->cls->anti_affinity.n > 0;
+    (void)share_of(s, p);
+}
+
+static void prefetch_labels(const struct sched *s, uint32_t pod)
+{
+    if (pod + 2 * PODS_AHEAD < s->n_pods) {
+        __builtin_prefetch(&s->pods[pod + 2 * PODS_AHEAD]->labels);
+        __builtin_prefetch(&s->pods[pod + 2 * PODS_AHEAD]->m);
     }
-    s->topo.on = any && s->n_pods > 0;
-    if (!s->topo.on) {
-        return;
+    if (pod + PODS_AHEAD < s->n_pods) {
+        __builtin_prefetch(s->pods[pod + PODS_AHEAD]->labels.v);
     }
-    s->topo.owners = ARENA_NEW_N(s->a, const struct owner *, s->n_pods);
-    for (uint32_t i = 0; i < s->n_pods; i++) {
-        s->topo.owners[i] = owner_of(s, s->pods[i]);
-        (void)share_of(s, s->pods[i]);
-    }
-    for (uint32_t i = 0; i < snap->n_bound; i++) {
-        if (snap->bound[i].pod->cls->anti_affinity.n > 0 && pod_active(snap->bound[i].pod)) {
-            (void)bound_owner(s, snap->bound[i].pod);
+}
+
+bool sched_topo_rules(struct sched *s, uint32_t some)
+{
+    const struct snapshot *snap = s->snap;
+    uint32_t n = s->topo.on ? s->n_pods + snap->n_bound : 0, *at = &s->topo.ruled;
+    for (uint32_t i = 0; i < some && *at < n; i++, ++*at) {
+        if (*at < s->n_pods) {
+            prefetch_labels(s, *at);
+            rules_of(s, *at);
+            continue;
+        }
+        const struct pod *p = snap->bound[*at - s->n_pods].pod;
+        if (p->cls->anti_affinity.n > 0 && pod_active(p)) {
+            (void)bound_owner(s, p);
         }
     }
+    if (*at >= n && s->topo.on) {
+        s->topo.matches = ARENA_NEW_N(s->a, const struct groups *, s->topo.same.n_labels);
+    }
+    return *at >= n;
 }
 
 bool sched_topo_in_force(const struct topo_use *u, const struct topo_level *l)
