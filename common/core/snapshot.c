@@ -6,11 +6,13 @@
 #include "common/base/sort.h"
 #include "common/base/str.h"
 #include "common/core/sched/daemonset.h"
+#include "common/core/sched/sched.h"
 #include "labels.h"
 #include "template.h"
 #include "want.h"
 
 #define PODS_AHEAD 8u /* memory of pods that come next is asked for early */
+_Static_assert(REASON_END <= UINT8_MAX, "a gate is a byte");
 
 struct builder {
     struct arena *a;
@@ -544,7 +546,9 @@ static void build_pods(struct builder *b)
 {
     const struct snapshot_in *in = b->in;
     const struct pod **pods = ARENA_NEW_N(b->a, const struct pod *, in->n_pods);
+    uint8_t *gates = ARENA_NEW_N(b->a, uint8_t, in->n_pods);
     struct arena_mark mark = arena_mark(b->a);
+    uint8_t *gate_of = ARENA_NEW_N(b->a, uint8_t, in->n_pods);
     struct keysort k;
     keysort_begin(&k, b->a, in->n_pods);
     k.tie = cmp_tie;
@@ -554,14 +558,17 @@ static void build_pods(struct builder *b)
         if (to_place(b->out, in->pods[i])) {
             put_key(in, in->pods[i], keysort_add(&k, i));
             note_asks(b->out, in->pods[i]);
+            gate_of[i] = (uint8_t)sched_pod_gate(in->pods[i]);
         }
     }
     while (!keysort_step(&k)) {
     }
     for (uint32_t i = 0; i < k.n; i++) {
         pods[i] = in->pods[k.v[i].at];
+        gates[i] = gate_of[k.v[i].at];
     }
     b->out->pods = pods;
+    b->out->gates = gates;
     b->out->n_pods = k.n;
     arena_rewind(b->a, mark);
 }

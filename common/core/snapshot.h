@@ -165,7 +165,8 @@ struct snapshot {
     uint32_t n_daemonsets;
     const struct pod *const *pods;
     uint32_t n_pods;
-    bool rules, volumes; /* some of them have rules about other pods; volumes */
+    const uint8_t *gates; /* parallel: sched_pod_gate (sched/sched.h) of each */
+    bool rules, volumes;  /* some of them have rules about other pods; volumes */
     const struct snapshot_bound *bound;
     uint32_t n_bound;
     bool bound_rules;                               /* some of them have required anti-affinity */

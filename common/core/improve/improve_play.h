@@ -64,7 +64,8 @@ struct improve_safe {
     uint32_t wave, n_waves;
     uint8_t *accepts;       /* kind × bay: 0 not known, 1 no, 2 yes */
     uint8_t *fixed_accepts; /* kind × fixed place, likewise */
-    uint32_t at, round, rounds, quiet, sample;
+    uint32_t at, round, rounds, quiet;
+    uint32_t sample, enough; /* places that are compared for a pod, and in this round */
     bool grown, prepared, begun;
     enum play play;
     uint32_t lost, lost_plan; /* pods without a node, in all rounds of a play */

@@ -223,6 +223,7 @@ static void begin_round(struct improve *m, struct improve_safe *r)
     improve_turn_round(m, r);
     r->wave = 0;
     r->n_waves = r->round % 2 == 0 ? 1 : m->n_bins < WAVES_MAX ? m->n_bins * 2 : WAVES_MAX;
+    r->enough = r->n_waves > 1 ? (r->sample + 2) / 3 : r->sample;
     begin_wave(r);
 }
 
@@ -467,7 +468,7 @@ static uint32_t look(struct improve *m, struct improve_safe *r, const struct arr
                 c->place = place;
                 c->score = now;
             }
-            if (++c->found == (r->n_waves > 1 ? (r->sample + 2) / 3 : r->sample)) {
+            if (++c->found == r->enough) {
                 return place + 1;
             }
         }
@@ -485,7 +486,7 @@ static uint32_t best_place(struct improve *m, struct improve_safe *r, const stru
     }
     uint32_t start = r->start < r->n_places ? r->start : 0;
     r->start = look(m, r, p, start, r->n_places, &c);
-    if (c.found < (r->n_waves > 1 ? (r->sample + 2) / 3 : r->sample)) {
+    if (c.found < r->enough) {
         r->start = look(m, r, p, 0, start, &c);
     }
     if (c.found == 0) {
@@ -499,10 +500,12 @@ static void grow_one(struct improve *m, struct improve_safe *r, const struct arr
 {
     uint32_t best = IMPROVE_NONE, best_rank = IMPROVE_NONE;
     int64_t least = INT64_MAX, want[RES_FIXED] = {0};
+    const uint64_t *take = improve_sieve_by_troop(&r->sieve, p->troop);
     for (uint32_t i = 0; i < m->n_bins; i++) {
         struct improve_bin *b = &m->bins[i];
         struct improve_bay *bay = &m->bays[b->bay];
-        if (b->rank == IMPROVE_NONE || !hosts_ok(r, p, i) || !accepts(m, r, p, i)) {
+        if (b->rank == IMPROVE_NONE || (i != p->place && !bits_test(take, i)) ||
+            !hosts_ok(r, p, i) || !accepts(m, r, p, i)) {
             continue;
         }
         for (uint32_t d = 0; d < m->n_dims; d++) {

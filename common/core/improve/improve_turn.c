@@ -2,6 +2,7 @@
 #include "common/base/sort.h"
 #include "improve_play.h"
 
+#define PODS_AHEAD 8u        /* memory of pods that come next is asked for early */
 #define LOOKS_PER_SORT 4096u /* that a step of sorting stands for */
 #define FIXED_MAX 1000000u   /* kinds times fixed places; with more they are left out */
 
@@ -86,6 +87,10 @@ static void put_keys(const struct improve *m, struct improve_safe *r)
     keysort_begin(&r->order, m->s->a, r->n_pods);
     for (uint32_t i = 0; i < snap->n_pods; i++) {
         const struct pod *p = snap->pods[i];
+        if (i + PODS_AHEAD < snap->n_pods) {
+            __builtin_prefetch(&snap->pods[i + PODS_AHEAD]->m.created_ns);
+            __builtin_prefetch(&snap->pods[i + PODS_AHEAD]->cls);
+        }
         if (!r->turns[i].next) {
             continue; /* it has no place */
         }

@@ -50,16 +50,25 @@ static enum leg_kind leg_of(const struct sched *s, const struct sched_class *k, 
     return *ret_ask < k->n_asks ? LEG_NEW : LEG_NONE;
 }
 
+/* Classes of pods that will be asked soon lie anywhere. */
+static void prefetch_classes(const struct sched *s)
+{
+    if (s->at + 2 * PODS_AHEAD < s->n_queue) {
+        __builtin_prefetch(&s->classes[s->class_of[s->queue[s->at + 2 * PODS_AHEAD]]]);
+    }
+    if (s->at + PODS_AHEAD < s->n_queue) {
+        const struct sched_class *k = &s->classes[s->class_of[s->queue[s->at + PODS_AHEAD]]];
+        __builtin_prefetch(k->asks);
+        __builtin_prefetch(&k->cls->requests);
+    }
+}
+
 static void next_pod(struct sched *s)
 {
     s->at++;
     s->pod = s->at < s->n_queue ? s->queue[s->at] : 0;
     s->leg = s->pos = 0;
-    if (s->at + PODS_AHEAD < s->n_queue) { /* its gate will be asked soon, and lies anywhere */
-        const struct pod *soon = s->pods[s->queue[s->at + PODS_AHEAD]];
-        __builtin_prefetch(&soon->node_name);
-        __builtin_prefetch(&soon->gated);
-    }
+    prefetch_classes(s);
 }
 
 static void placed(struct sched *s)
@@ -349,7 +358,7 @@ static uint64_t place(struct sched *s)
     if (s->leg == 0 && s->pos == 0) {
         /* Pods that move were bound once. */
         bool asks = s->pod < s->snap->n_pods;
-        enum reason_code gate = asks ? sched_pod_gate(s->pods[s->pod]) : REASON_NONE;
+        enum reason_code gate = asks ? (enum reason_code)s->snap->gates[s->pod] : REASON_NONE;
         if (gate != REASON_NONE) {
             refuse_pod(s, gate);
             return 0;

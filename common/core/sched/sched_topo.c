@@ -701,6 +701,7 @@ static void rules_of(struct sched *s, uint32_t pod)
     (void)share_of(s, p);
 }
 
+/* Their texts lie behind them, as they were decoded. */
 static void prefetch_labels(const struct sched *s, uint32_t pod)
 {
     if (pod + 2 * PODS_AHEAD < s->n_pods) {
@@ -708,7 +709,11 @@ static void prefetch_labels(const struct sched *s, uint32_t pod)
         __builtin_prefetch(&s->pods[pod + 2 * PODS_AHEAD]->m);
     }
     if (pod + PODS_AHEAD < s->n_pods) {
-        __builtin_prefetch(s->pods[pod + PODS_AHEAD]->labels.v);
+        const char *v = (const char *)s->pods[pod + PODS_AHEAD]->labels.v;
+        __builtin_prefetch(v);
+        __builtin_prefetch(v + 64);
+        __builtin_prefetch(v + 128);
+        __builtin_prefetch(s->pods[pod + PODS_AHEAD]->m.ns);
     }
 }
 
