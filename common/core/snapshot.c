@@ -8,6 +8,7 @@
 #include "common/core/sched/daemonset.h"
 #include "common/core/sched/sched.h"
 #include "labels.h"
+#include "labelset.h"
 #include "template.h"
 #include "want.h"
 
@@ -530,46 +531,97 @@ static void note_asks(struct snapshot *s, const struct pod *p)
 static void prefetch_pod(const struct pod *const *v, uint32_t n, uint32_t at)
 {
     if (at + 2 * PODS_AHEAD < n) {
-        const char *p = (const char *)v[at + 2 * PODS_AHEAD];
-        __builtin_prefetch(p + offsetof(struct pod, m));
-        __builtin_prefetch(p + offsetof(struct pod, cls));
-        __builtin_prefetch(p + offsetof(struct pod, phase));
+        const struct pod *p = v[at + 2 * PODS_AHEAD];
+        __builtin_prefetch(&p->m);
+        __builtin_prefetch(&p->cls);
+        __builtin_prefetch(&p->phase);
     }
     if (at + PODS_AHEAD < n) {
-        __builtin_prefetch(v[at + PODS_AHEAD]->m.uid);
-        __builtin_prefetch(v[at + PODS_AHEAD]->cls);
-        __builtin_prefetch(&v[at + PODS_AHEAD]->cls->requests);
+        const struct pod *p = v[at + PODS_AHEAD];
+        __builtin_prefetch(p->m.uid);
+        __builtin_prefetch(p->cls);
+        __builtin_prefetch(&p->cls->requests);
     }
+}
+
+/* What is known of pods by their place in the input. */
+struct known {
+    uint8_t gate;
+    const struct pod_class *cls;
+    uint32_t labels;
+};
+
+/* Looks at each pod once, in the order of the input: as a rule they lie in memory like that. */
+static void look_at_pods(struct builder *b, struct known *known, struct keysort *k)
+{
+    const struct snapshot_in *in = b->in;
+    for (uint32_t i = 0; i < in->n_pods; i++) {
+        const struct pod *p = in->pods[i];
+        prefetch_pod(in->pods, in->n_pods, i);
+        if (to_place(b->out, p)) {
+            put_key(in, p, keysort_add(k, i));
+            note_asks(b->out, p);
+            known[i] = (struct known){.gate = (uint8_t)sched_pod_gate(p), .cls = p->cls};
+        }
+    }
+}
+
+/* Their texts lie behind them, as they were decoded. */
+static void prefetch_labels(const struct pod *const *v, uint32_t n, uint32_t at)
+{
+    if (at + PODS_AHEAD < n) {
+        const char *labels = (const char *)v[at + PODS_AHEAD]->labels.v;
+        __builtin_prefetch(labels);
+        __builtin_prefetch(labels + 64);
+        __builtin_prefetch(labels + 128);
+    }
+}
+
+static void number_labels(struct builder *b, struct known *known)
+{
+    const struct snapshot_in *in = b->in;
+    struct labelsets sets = {.a = b->a};
+    for (uint32_t i = 0; i < in->n_pods; i++) {
+        prefetch_labels(in->pods, in->n_pods, i);
+        if (known[i].cls != NULL) {
+            known[i].labels = labelset_of(&sets, in->pods[i]);
+        }
+    }
+    b->out->n_labels = sets.n;
 }
 
 static void build_pods(struct builder *b)
 {
     const struct snapshot_in *in = b->in;
+    struct snapshot *out = b->out;
     const struct pod **pods = ARENA_NEW_N(b->a, const struct pod *, in->n_pods);
+    const struct pod_class **classes = ARENA_NEW_N(b->a, const struct pod_class *, in->n_pods);
+    uint32_t *labels = ARENA_NEW_N(b->a, uint32_t, in->n_pods);
     uint8_t *gates = ARENA_NEW_N(b->a, uint8_t, in->n_pods);
     struct arena_mark mark = arena_mark(b->a);
-    uint8_t *gate_of = ARENA_NEW_N(b->a, uint8_t, in->n_pods);
+    struct known *known = ARENA_NEW_N(b->a, struct known, in->n_pods);
     struct keysort k;
     keysort_begin(&k, b->a, in->n_pods);
     k.tie = cmp_tie;
     k.ctx = in->pods;
-    for (uint32_t i = 0; i < in->n_pods; i++) {
-        prefetch_pod(in->pods, in->n_pods, i);
-        if (to_place(b->out, in->pods[i])) {
-            put_key(in, in->pods[i], keysort_add(&k, i));
-            note_asks(b->out, in->pods[i]);
-            gate_of[i] = (uint8_t)sched_pod_gate(in->pods[i]);
-        }
+    look_at_pods(b, known, &k);
+    if (out->rules) {
+        number_labels(b, known);
     }
     while (!keysort_step(&k)) {
     }
     for (uint32_t i = 0; i < k.n; i++) {
+        const struct known *one = &known[k.v[i].at];
         pods[i] = in->pods[k.v[i].at];
-        gates[i] = gate_of[k.v[i].at];
+        classes[i] = one->cls;
+        gates[i] = one->gate;
+        labels[i] = one->labels;
     }
-    b->out->pods = pods;
-    b->out->gates = gates;
-    b->out->n_pods = k.n;
+    out->pods = pods;
+    out->classes = classes;
+    out->gates = gates;
+    out->labels = out->rules ? labels : NULL;
+    out->n_pods = k.n;
     arena_rewind(b->a, mark);
 }
 

@@ -165,8 +165,12 @@ struct snapshot {
     uint32_t n_daemonsets;
     const struct pod *const *pods;
     uint32_t n_pods;
-    const uint8_t *gates; /* parallel: sched_pod_gate (sched/sched.h) of each */
-    bool rules, volumes;  /* some of them have rules about other pods; volumes */
+    /* Parallel, so that pods need not be looked up: they lie anywhere. */
+    const uint8_t *gates; /* sched_pod_gate (sched/sched.h) */
+    const struct pod_class *const *classes;
+    const uint32_t *labels; /* numbers (labelset.h); NULL if nobody has rules about other pods */
+    uint32_t n_labels;
+    bool rules, volumes; /* some of them have rules about other pods; volumes */
     const struct snapshot_bound *bound;
     uint32_t n_bound;
     bool bound_rules;                               /* some of them have required anti-affinity */

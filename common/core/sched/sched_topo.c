@@ -8,8 +8,6 @@
 #include "sched_int.h"
 #include "sched_text.h"
 
-#define PODS_AHEAD 6u /* memory of pods that come next is asked for early */
-
 struct topo_table {
     struct text_table texts;
     const char **keys; /* label keys that selectors ask for, sorted */
@@ -680,7 +678,7 @@ static bool any_rules(struct sched *s)
 void sched_topo_begin(struct sched *s)
 {
     s->topo.table = ARENA_NEW(s->a, struct topo_table);
-    s->topo.table->texts.text.a = s->topo.same.a = s->a;
+    s->topo.table->texts.text.a = s->topo.same.a = s->topo.labels.a = s->a;
     if (s->opt.n_default_spreads > 0) {
         index_services(s);
     }
@@ -689,31 +687,26 @@ void sched_topo_begin(struct sched *s)
     s->topo.pair_of = s->topo.on ? ARENA_NEW_N(s->a, uint32_t, s->n_pods) : NULL;
 }
 
-static void rules_of(struct sched *s, uint32_t pod)
+/* The snapshot knows the labels of its own pods, where these have rules. */
+static uint32_t labels_of(struct sched *s, uint32_t pod)
 {
-    const struct pod *p = s->pods[pod];
-    bool alone = s->topo.shares || s->opt.n_default_spreads > 0 || p->n_volumes > 0;
-    uint32_t pair = same_pair(&s->topo.same, p, alone);
-    s->topo.pair_of[pod] = pair;
-    if (s->topo.same.pairs[pair].owner == NULL) {
-        s->topo.same.pairs[pair].owner = owner_of(s, p);
-    }
-    (void)share_of(s, p);
+    bool known = s->snap->labels != NULL && s->n_pods == s->snap->n_pods;
+    return known ? s->snap->labels[pod] : labelset_of(&s->topo.labels, s->pods[pod]);
 }
 
-/* Their texts lie behind them, as they were decoded. */
-static void prefetch_labels(const struct sched *s, uint32_t pod)
+static void rules_of(struct sched *s, uint32_t pod)
 {
-    if (pod + 2 * PODS_AHEAD < s->n_pods) {
-        __builtin_prefetch(&s->pods[pod + 2 * PODS_AHEAD]->labels);
-        __builtin_prefetch(&s->pods[pod + 2 * PODS_AHEAD]->m);
+    bool own = s->topo.shares || s->opt.n_default_spreads > 0;
+    bool placed = pod < s->snap->n_pods, may = !placed || s->snap->volumes;
+    bool alone = own || (may && s->pods[pod]->n_volumes > 0);
+    const struct pod_class *cls = placed ? s->snap->classes[pod] : s->pods[pod]->cls;
+    uint32_t pair = same_pair(&s->topo.same, cls, labels_of(s, pod), alone);
+    s->topo.pair_of[pod] = pair;
+    if (s->topo.same.pairs[pair].owner == NULL) {
+        s->topo.same.pairs[pair].owner = owner_of(s, s->pods[pod]);
     }
-    if (pod + PODS_AHEAD < s->n_pods) {
-        const char *v = (const char *)s->pods[pod + PODS_AHEAD]->labels.v;
-        __builtin_prefetch(v);
-        __builtin_prefetch(v + 64);
-        __builtin_prefetch(v + 128);
-        __builtin_prefetch(s->pods[pod + PODS_AHEAD]->m.ns);
+    if (own) {
+        (void)share_of(s, s->pods[pod]);
     }
 }
 
@@ -723,7 +716,6 @@ bool sched_topo_rules(struct sched *s, uint32_t some)
     uint32_t n = s->topo.on ? s->n_pods + snap->n_bound : 0, *at = &s->topo.ruled;
     for (uint32_t i = 0; i < some && *at < n; i++, ++*at) {
         if (*at < s->n_pods) {
-            prefetch_labels(s, *at);
             rules_of(s, *at);
             continue;
         }
@@ -733,7 +725,8 @@ bool sched_topo_rules(struct sched *s, uint32_t some)
         }
     }
     if (*at >= n && s->topo.on) {
-        s->topo.matches = ARENA_NEW_N(s->a, const struct groups *, s->topo.same.n_labels);
+        uint32_t known = s->snap->n_labels, more = s->topo.labels.n;
+        s->topo.matches = ARENA_NEW_N(s->a, const struct groups *, known > more ? known : more);
     }
     return *at >= n;
 }

@@ -111,7 +111,8 @@ struct topo {
     bool shares; /* some pool limits the share of a workload per node */
     uint32_t at; /* bound pods counted */
     struct topo_table *table;
-    uint32_t ruled; /* pods whose rules are known, then bound ones */
+    uint32_t ruled;          /* pods whose rules are known, then bound ones */
+    struct labelsets labels; /* where the snapshot does not know them */
     struct same_pods same;
     uint32_t *pair_of;             /* per pod to be placed */
     const struct groups **matches; /* per number of labels; NULL: not known */
