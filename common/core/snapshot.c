@@ -2,18 +2,13 @@
 #include "snapshot.h"
 
 #include "common/base/hash.h"
-#include "common/base/keysort.h"
 #include "common/base/sort.h"
 #include "common/base/str.h"
 #include "common/core/sched/daemonset.h"
-#include "common/core/sched/sched.h"
 #include "labels.h"
-#include "labelset.h"
+#include "snapshot_pods.h"
 #include "template.h"
 #include "want.h"
-
-#define PODS_AHEAD 8u /* memory of pods that come next is asked for early */
-_Static_assert(REASON_END <= UINT8_MAX, "a gate is a byte");
 
 struct builder {
     struct arena *a;
@@ -29,11 +24,6 @@ struct builder {
 };
 
 /* ---- orders ---------------------------------------------------------------------------------- */
-
-static int cmp_i64(int64_t a, int64_t b)
-{
-    return a < b ? -1 : a > b;
-}
 
 static int cmp_pool(const void *x, const void *y)
 {
@@ -63,25 +53,6 @@ static int cmp_claim(const void *x, const void *y)
     const struct nodeclaim *a = *(const struct nodeclaim *const *)x;
     const struct nodeclaim *b = *(const struct nodeclaim *const *)y;
     return str_cmp(a->m.name, b->m.name);
-}
-
-static int cmp_size(const struct pod *a, const struct pod *b)
-{
-    const int64_t *ra = a->cls->requests.v, *rb = b->cls->requests.v;
-    int c = cmp_i64(rb[RES_CPU], ra[RES_CPU]);
-    c = c != 0 ? c : cmp_i64(rb[RES_MEMORY], ra[RES_MEMORY]);
-    c = c != 0 ? c : cmp_i64(a->m.created_ns, b->m.created_ns);
-    c = c != 0 ? c : str_cmp(a->m.uid, b->m.uid);
-    c = c != 0 ? c : str_cmp(a->m.ns, b->m.ns);
-    return c != 0 ? c : str_cmp(a->m.name, b->m.name);
-}
-
-int snapshot_pod_cmp(const struct pod *a, const struct pod *b)
-{
-    if (a->cls->priority != b->cls->priority) {
-        return a->cls->priority > b->cls->priority ? -1 : 1;
-    }
-    return cmp_size(a, b);
 }
 
 /* A sorted copy of an array of pointers. */
@@ -479,195 +450,10 @@ static void build_nodes(struct builder *b)
     index_names(b->a, b->out);
 }
 
-/* ---- pods ------------------------------------------------------------------------------------ */
-
-static const struct snapshot_node *find_named(const struct snapshot *s, const char *name)
+const struct snapshot_node *snapshot_named(const struct snapshot *s, const char *name)
 {
     uint32_t at = *name_slot(s, name);
     return at != 0 ? &s->nodes[at - 1] : NULL;
-}
-
-static bool to_place(const struct snapshot *s, const struct pod *p)
-{
-    if (p->node_name[0] == '\0') {
-        return pod_provisionable(p);
-    }
-    const struct snapshot_node *n = pod_reschedulable(p) ? find_named(s, p->node_name) : NULL;
-    return n != NULL && n->node != NULL && n->leaving;
-}
-
-static bool is_first(const struct snapshot_in *in, const struct pod *p)
-{
-    return in->n_first > 0 &&
-           bsearch(&p->m.uid, in->first, in->n_first, sizeof(*in->first), str_qsort_cmp) != NULL;
-}
-
-static int cmp_tie(const void *ctx, uint32_t x, uint32_t y)
-{
-    const struct pod *const *pods = ctx;
-    return cmp_size(pods[x], pods[y]);
-}
-
-/* Priority, then whether the last decision did not get to it, then what cmp_size asks for first. */
-static void put_key(const struct snapshot_in *in, const struct pod *p, struct keysort_item *item)
-{
-    const struct pod_class *c = p->cls;
-    item->key[0] = (uint64_t)(INT32_MAX - (int64_t)c->priority) << 1 | !is_first(in, p);
-    item->key[1] = ~keysort_i64(c->requests.v[RES_CPU]);
-    item->key[2] = ~keysort_i64(c->requests.v[RES_MEMORY]);
-    item->key[3] = keysort_i64(p->m.created_ns);
-    item->key[4] = keysort_text(p->m.uid);
-}
-
-static void note_asks(struct snapshot *s, const struct pod *p)
-{
-    const struct pod_class *c = p->cls;
-    s->rules = s->rules || c->n_spreads + c->affinity.n + c->anti_affinity.n +
-                                   c->prefer_affinity.n + c->avoid_affinity.n >
-                               0;
-    s->volumes = s->volumes || p->n_volumes > 0;
-}
-
-static void prefetch_pod(const struct pod *const *v, uint32_t n, uint32_t at)
-{
-    if (at + 2 * PODS_AHEAD < n) {
-        const struct pod *p = v[at + 2 * PODS_AHEAD];
-        __builtin_prefetch(&p->m);
-        __builtin_prefetch(&p->cls);
-        __builtin_prefetch(&p->phase);
-    }
-    if (at + PODS_AHEAD < n) {
-        const struct pod *p = v[at + PODS_AHEAD];
-        __builtin_prefetch(p->m.uid);
-        __builtin_prefetch(p->cls);
-        __builtin_prefetch(&p->cls->requests);
-    }
-}
-
-/* What is known of pods by their place in the input. */
-struct known {
-    uint8_t gate;
-    const struct pod_class *cls;
-    uint32_t labels;
-};
-
-/* Looks at each pod once, in the order of the input: as a rule they lie in memory like that. */
-static void look_at_pods(struct builder *b, struct known *known, struct keysort *k)
-{
-    const struct snapshot_in *in = b->in;
-    for (uint32_t i = 0; i < in->n_pods; i++) {
-        const struct pod *p = in->pods[i];
-        prefetch_pod(in->pods, in->n_pods, i);
-        if (to_place(b->out, p)) {
-            put_key(in, p, keysort_add(k, i));
-            note_asks(b->out, p);
-            known[i] = (struct known){.gate = (uint8_t)sched_pod_gate(p), .cls = p->cls};
-        }
-    }
-}
-
-/* Their texts lie behind them, as they were decoded. */
-static void prefetch_labels(const struct pod *const *v, uint32_t n, uint32_t at)
-{
-    if (at + PODS_AHEAD < n) {
-        const char *labels = (const char *)v[at + PODS_AHEAD]->labels.v;
-        __builtin_prefetch(labels);
-        __builtin_prefetch(labels + 64);
-        __builtin_prefetch(labels + 128);
-    }
-}
-
-static void number_labels(struct builder *b, struct known *known)
-{
-    const struct snapshot_in *in = b->in;
-    struct labelsets sets = {.a = b->a};
-    for (uint32_t i = 0; i < in->n_pods; i++) {
-        prefetch_labels(in->pods, in->n_pods, i);
-        if (known[i].cls != NULL) {
-            known[i].labels = labelset_of(&sets, in->pods[i]);
-        }
-    }
-    b->out->n_labels = sets.n;
-}
-
-static void build_pods(struct builder *b)
-{
-    const struct snapshot_in *in = b->in;
-    struct snapshot *out = b->out;
-    const struct pod **pods = ARENA_NEW_N(b->a, const struct pod *, in->n_pods);
-    const struct pod_class **classes = ARENA_NEW_N(b->a, const struct pod_class *, in->n_pods);
-    uint32_t *labels = ARENA_NEW_N(b->a, uint32_t, in->n_pods);
-    uint8_t *gates = ARENA_NEW_N(b->a, uint8_t, in->n_pods);
-    struct arena_mark mark = arena_mark(b->a);
-    struct known *known = ARENA_NEW_N(b->a, struct known, in->n_pods);
-    struct keysort k;
-    keysort_begin(&k, b->a, in->n_pods);
-    k.tie = cmp_tie;
-    k.ctx = in->pods;
-    look_at_pods(b, known, &k);
-    if (out->rules) {
-        number_labels(b, known);
-    }
-    while (!keysort_step(&k)) {
-    }
-    for (uint32_t i = 0; i < k.n; i++) {
-        const struct known *one = &known[k.v[i].at];
-        pods[i] = in->pods[k.v[i].at];
-        classes[i] = one->cls;
-        gates[i] = one->gate;
-        labels[i] = one->labels;
-    }
-    out->pods = pods;
-    out->classes = classes;
-    out->gates = gates;
-    out->labels = out->rules ? labels : NULL;
-    out->n_pods = k.n;
-    arena_rewind(b->a, mark);
-}
-
-static int cmp_address(const void *x, const void *y)
-{
-    uintptr_t a = (uintptr_t) * (const void *const *)x, b = (uintptr_t) * (const void *const *)y;
-    return a < b ? -1 : a > b;
-}
-
-/* Pods that stay where they are; those that are moved count where they come to. */
-static void build_bound(struct builder *b)
-{
-    const struct snapshot_in *in = b->in;
-    uint32_t n_moved = 0, n = 0;
-    const struct pod **moved =
-        ARENA_NEW_N(b->a, const struct pod *, (size_t)b->out->n_pods + in->n_planned);
-    for (uint32_t i = 0; i < b->out->n_pods; i++) {
-        if (b->out->pods[i]->node_name[0] != '\0') {
-            moved[n_moved++] = b->out->pods[i];
-        }
-    }
-    for (uint32_t i = 0; i < in->n_planned; i++) {
-        moved[n_moved++] = in->planned[i].pod;
-    }
-    sort_items(moved, n_moved, sizeof(*moved), cmp_address);
-    struct snapshot_bound *v =
-        ARENA_NEW_N(b->a, struct snapshot_bound, (size_t)in->n_bound + in->n_planned);
-    for (uint32_t i = 0; i < in->n_bound; i++) {
-        const struct pod *p = in->bound[i];
-        const struct snapshot_node *node = find_named(b->out, p->node_name);
-        bool moves = n_moved > 0 && bsearch(&p, moved, n_moved, sizeof(*moved), cmp_address);
-        if (node != NULL && !pod_terminal(p) && !moves) {
-            b->out->bound_rules = b->out->bound_rules || p->cls->anti_affinity.n > 0;
-            v[n++] = (struct snapshot_bound){p, node};
-        }
-    }
-    for (uint32_t i = 0; i < in->n_planned; i++) {
-        const struct snapshot_node *node = snapshot_find(b->out, in->planned[i].target);
-        if (node != NULL) {
-            b->out->bound_rules =
-                b->out->bound_rules || in->planned[i].pod->cls->anti_affinity.n > 0;
-            v[n++] = (struct snapshot_bound){in->planned[i].pod, node};
-        }
-    }
-    b->out->bound = v;
-    b->out->n_bound = n;
 }
 
 /* ---- volumes and namespaces ------------------------------------------------------------------ */
@@ -748,7 +534,8 @@ const struct csi_node *snapshot_csi_node(const struct snapshot *s, const char *n
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-void snapshot_build(struct arena *a, const struct snapshot_in *in, struct snapshot *ret)
+struct snapshot_work *snapshot_begin(struct arena *a, const struct snapshot_in *in,
+                                     struct snapshot *ret)
 {
     struct builder b = {.a = a, .in = in, .out = ret};
     *ret = (struct snapshot){.now_ns = in->now_ns,
@@ -761,14 +548,20 @@ void snapshot_build(struct arena *a, const struct snapshot_in *in, struct snapsh
     ret->pools = b.pools;
     ret->n_pools = in->n_pools;
     build_nodes(&b);
-    build_pods(&b);
-    build_bound(&b);
     build_volumes(&b);
+    return snapshot_pods_begin(a, in, ret);
+}
+
+void snapshot_build(struct arena *a, const struct snapshot_in *in, struct snapshot *ret)
+{
+    struct snapshot_work *w = snapshot_begin(a, in, ret);
+    while (!snapshot_step(w)) {
+    }
 }
 
 const struct snapshot_node *snapshot_find(const struct snapshot *s, const char *name)
 {
-    const struct snapshot_node *n = find_named(s, name);
+    const struct snapshot_node *n = snapshot_named(s, name);
     for (uint32_t i = 0; n == NULL && i < s->n_nodes; i++) {
         if (s->nodes[i].claim != NULL && str_eq(s->nodes[i].claim->m.name, name)) {
             n = &s->nodes[i];

@@ -196,9 +196,18 @@ struct snapshot {
 
 void snapshot_build(struct arena *a, const struct snapshot_in *in, struct snapshot *ret);
 
+/* The same in parts. After the first, pools and nodes are there and may be changed by whoever
+ * drives it; pods are when a step, which looks at some thousands of them, has said true. In between
+ * the arena is for the steps alone. */
+struct snapshot_work;
+struct snapshot_work *snapshot_begin(struct arena *a, const struct snapshot_in *in,
+                                     struct snapshot *ret);
+bool snapshot_step(struct snapshot_work *w);
+
 /* The order in which pods are placed: by priority, then size, age and name. */
 int snapshot_pod_cmp(const struct pod *a, const struct pod *b);
-/* The node or claim of that name, or NULL. */
+/* The node of that name, or NULL; the node or claim. */
+const struct snapshot_node *snapshot_named(const struct snapshot *s, const char *name);
 const struct snapshot_node *snapshot_find(const struct snapshot *s, const char *name);
 /* NULL if it is not there. */
 const struct pvc *snapshot_pvc(const struct snapshot *s, const char *ns, const char *name);

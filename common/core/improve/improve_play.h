@@ -45,6 +45,7 @@ enum play { PLAY_GROW, PLAY_PLAN, PLAY_BASELINE };
 
 struct improve_safe {
     struct arrival *turns; /* per pod of the snapshot; not `next`: it has no place */
+    uint32_t keyed;        /* of them so many were looked at */
     struct keysort order;
     struct arrival *pods; /* in order */
     uint32_t n_pods;
@@ -66,7 +67,8 @@ struct improve_safe {
     uint8_t *fixed_accepts; /* kind × fixed place, likewise */
     uint32_t at, round, rounds, quiet;
     uint32_t sample, enough; /* places that are compared for a pod, and in this round */
-    bool grown, prepared, begun;
+    uint32_t stage;
+    bool grown;
     enum play play;
     uint32_t lost, lost_plan; /* pods without a node, in all rounds of a play */
     bool capped;              /* a node did not grow, as that would have cost more than is saved */
@@ -79,7 +81,7 @@ struct improve_safe {
 
 /* All pods that the pass has placed, and the places. */
 void improve_turn_begin(struct improve *m, struct improve_safe *r);
-/* Puts them in order, a part at a time; true at the end. */
+/* Looks at their ages and puts them in order, a part at a time; true at the end. */
 bool improve_turn_sort(struct improve *m, struct improve_safe *r);
 /* The order of this round. */
 void improve_turn_round(struct improve *m, struct improve_safe *r);

@@ -33,6 +33,9 @@
 #define BAYS_FEW 8u
 #define WAVES_MAX 8u
 #define PODS_PER_STEP 64u
+#define TROOPS_PER_STEP 2048u
+
+enum { SAFE_SORT, SAFE_PREPARE, SAFE_TROOPS, SAFE_PLAY };
 
 static void find_rules(const struct improve *m, const struct improve_kind *k,
                        struct host_rules *ret)
@@ -71,17 +74,18 @@ static void find_scored(const struct improve *m, struct improve_safe *r)
 }
 
 /* Pods of like kinds that are planned in one bay are taken by the same places. Those that follow a
- * fixed place into its zones are each by itself. */
-static void find_troops(struct improve *m, struct improve_safe *r)
+ * fixed place into its zones are each by itself. A few more; true at the end. */
+static bool find_troops(struct improve *m, struct improve_safe *r)
 {
-    improve_sieve_begin(m, &r->sieve, r->n_places);
-    for (uint32_t i = 0; i < r->n_pods; i++) {
-        struct arrival *p = &r->pods[i];
+    uint32_t left = r->n_pods - r->at, some = left < TROOPS_PER_STEP ? left : TROOPS_PER_STEP;
+    for (uint32_t i = 0; i < some; i++, r->at++) {
+        struct arrival *p = &r->pods[r->at];
         bool alone = p->bay == IMPROVE_NONE && m->kinds[p->kind].zonal;
         p->troop =
             alone ? IMPROVE_NONE : improve_sieve_troop(m, &r->sieve, r->like[p->kind], p->bay);
     }
-    improve_sieve_ready(m, &r->sieve);
+    m->looks += some * 2;
+    return r->at == r->n_pods;
 }
 
 /* Pods that were on the nodes before this pass. */
@@ -98,7 +102,7 @@ static void find_counts(struct improve *m, struct improve_safe *r)
             }
         }
     }
-    for (uint32_t i = 0; i < r->n_pods; i++) {
+    for (uint32_t i = 0; i < r->n_pods && r->n_fixed > 0; i++) {
         const struct arrival *p = &r->pods[i];
         const struct host_rules *rules = &r->rules[p->kind];
         uint32_t *counts = p->place < m->n_bins ? NULL : r->fixed[p->place - m->n_bins].counts;
@@ -144,7 +148,7 @@ static void prepare(struct improve *m, struct improve_safe *r)
         find_rules(m, &m->kinds[i], &r->rules[i]);
     }
     improve_like_find(m, r);
-    find_troops(m, r);
+    improve_sieve_begin(m, &r->sieve, r->n_places);
     for (uint32_t i = 0; i < n; i++) {
         bool bin = i < m->n_bins;
         r->bay[i] = bin ? m->bins[i].bay : IMPROVE_NONE;
@@ -154,7 +158,8 @@ static void prepare(struct improve *m, struct improve_safe *r)
         memcpy(m->bins[i].size, m->bins[i].used, sizeof(m->bins[i].size));
     }
     find_counts(m, r);
-    r->prepared = true;
+    m->looks += m->n_kinds * 4;
+    r->at = 0;
 }
 
 static int64_t *left_of(const struct improve *m, const struct improve_safe *r, uint32_t bin)
@@ -547,6 +552,7 @@ static void seek(struct improve *m, struct improve_safe *r, uint32_t pod)
 {
     const struct arrival *p = &r->pods[pod];
     uint32_t place = best_place(m, r, p);
+    m->looks += 4;
     if (place != IMPROVE_NONE) {
         bind(m, r, p, place);
     } else if (r->wave + 1 < r->n_waves) {
@@ -591,19 +597,9 @@ static bool next_play(struct improve *m, struct improve_safe *r)
     }
 }
 
-bool improve_safe_step(struct improve *m, struct improve_safe *r)
+/* Some pods' turns; true when all rounds are over. */
+static bool play(struct improve *m, struct improve_safe *r)
 {
-    if (!r->prepared) {
-        if (improve_turn_sort(m, r)) {
-            prepare(m, r);
-        }
-        return false;
-    }
-    if (!r->begun) {
-        find_takers(m, r);
-        begin_round(m, r);
-        r->begun = true;
-    }
     for (uint32_t i = 0; i < PODS_PER_STEP && r->at < r->n_waiting; i++, r->at++) {
         seek(m, r, r->waiting[r->at]);
     }
@@ -623,6 +619,31 @@ bool improve_safe_step(struct improve *m, struct improve_safe *r)
     }
     begin_round(m, r);
     return false;
+}
+
+bool improve_safe_step(struct improve *m, struct improve_safe *r)
+{
+    switch (r->stage) {
+    case SAFE_SORT:
+        if (improve_turn_sort(m, r)) {
+            r->stage = SAFE_PREPARE;
+        }
+        return false;
+    case SAFE_PREPARE:
+        prepare(m, r);
+        r->stage = SAFE_TROOPS;
+        return false;
+    case SAFE_TROOPS:
+        if (find_troops(m, r)) {
+            improve_sieve_ready(m, &r->sieve);
+            find_takers(m, r);
+            begin_round(m, r);
+            r->stage = SAFE_PLAY;
+        }
+        return false;
+    default:
+        return play(m, r);
+    }
 }
 
 bool improve_safe_failed(const struct improve_safe *r)

@@ -2,8 +2,9 @@
 #include "common/base/sort.h"
 #include "improve_play.h"
 
-#define PODS_AHEAD 8u        /* memory of pods that come next is asked for early */
-#define LOOKS_PER_SORT 4096u /* that a step of sorting stands for */
+#define PODS_AHEAD 8u /* memory of pods that come next is asked for early */
+#define PODS_PER_STEP 4096u
+#define LOOKS_PER_SORT 8192u /* that a step of sorting stands for */
 #define FIXED_MAX 1000000u   /* kinds times fixed places; with more they are left out */
 
 /* What is planned for each pod. */
@@ -80,22 +81,20 @@ static void add_nodes(struct improve *m, struct improve_safe *r, struct turns *t
     }
 }
 
-/* By priority and age; else in the order in which the pass took them. */
+/* A few more, by priority and age; else in the order in which the pass took them. */
 static void put_keys(const struct improve *m, struct improve_safe *r)
 {
     const struct snapshot *snap = m->s->snap;
-    keysort_begin(&r->order, m->s->a, r->n_pods);
-    for (uint32_t i = 0; i < snap->n_pods; i++) {
-        const struct pod *p = snap->pods[i];
-        if (i + PODS_AHEAD < snap->n_pods) {
-            __builtin_prefetch(&snap->pods[i + PODS_AHEAD]->m.created_ns);
-            __builtin_prefetch(&snap->pods[i + PODS_AHEAD]->cls);
+    for (uint32_t i = 0; i < PODS_PER_STEP && r->keyed < snap->n_pods; i++, r->keyed++) {
+        const struct pod *p = snap->pods[r->keyed];
+        if (r->keyed + PODS_AHEAD < snap->n_pods) {
+            __builtin_prefetch(&snap->pods[r->keyed + PODS_AHEAD]->m.created_ns);
         }
-        if (!r->turns[i].next) {
+        if (!r->turns[r->keyed].next) {
             continue; /* it has no place */
         }
-        struct keysort_item *item = keysort_add(&r->order, i);
-        item->key[0] = (uint64_t)(INT32_MAX - (int64_t)p->cls->priority);
+        struct keysort_item *item = keysort_add(&r->order, r->keyed);
+        item->key[0] = (uint64_t)(INT32_MAX - (int64_t)snap->classes[r->keyed]->priority);
         item->key[1] = keysort_i64(p->m.created_ns);
     }
 }
@@ -113,7 +112,7 @@ void improve_turn_begin(struct improve *m, struct improve_safe *r)
     r->n_pods = t.n;
     r->n_places = m->n_bins + r->n_fixed;
     r->turns = t.v;
-    put_keys(m, r);
+    keysort_begin(&r->order, s->a, r->n_pods);
 }
 
 static void sorted(struct improve *m, struct improve_safe *r)
@@ -130,6 +129,10 @@ static void sorted(struct improve *m, struct improve_safe *r)
 bool improve_turn_sort(struct improve *m, struct improve_safe *r)
 {
     m->looks += LOOKS_PER_SORT;
+    if (r->keyed < m->s->snap->n_pods) {
+        put_keys(m, r);
+        return false;
+    }
     if (!keysort_step(&r->order)) {
         return false;
     }
@@ -197,4 +200,5 @@ void improve_turn_round(struct improve *m, struct improve_safe *r)
         line_up_waiting(r);
     }
     r->n_waiting = r->n_pods;
+    m->looks += r->n_pods / 4;
 }

@@ -9,6 +9,7 @@
  *   sched_final.c  from an open claim to what is launched
  *   sched_topo.c   rules about other pods: groups and counts
  *   sched_same.c   which pods they cannot tell apart
+ *   sched_match.c  which groups select a pod
  *   sched_domain.c rules about other pods: which places they leave
  *   sched_text.c   what is known by a text
  *   sched_volume.c volumes: where they can be and how many fit

@@ -6,14 +6,7 @@
 #include "common/core/labels.h"
 #include "common/core/want.h"
 #include "sched_int.h"
-#include "sched_text.h"
-
-struct topo_table {
-    struct text_table texts;
-    const char **keys; /* label keys that selectors ask for, sorted */
-    uint32_t n_keys, cap_keys;
-    bool keys_sorted;
-};
+#include "sched_match.h"
 
 static struct text *text_of(struct sched *s)
 {
@@ -63,21 +56,6 @@ static void put_group(struct text *b, const struct topo_group *g)
     }
 }
 
-static void note_keys(struct sched *s, const struct selector *sel)
-{
-    struct topo_table *t = s->topo.table;
-    for (uint32_t i = 0; i < sel->n; i++) {
-        bool known = false;
-        for (uint32_t k = 0; k < t->n_keys && !known; k++) {
-            known = str_eq(t->keys[k], sel->v[i].key);
-        }
-        if (!known) {
-            ARENA_GROW(s->a, t->keys, t->n_keys, t->cap_keys);
-            t->keys[t->n_keys++] = sel->v[i].key;
-        }
-    }
-}
-
 /* The group of that rule; a new one if there is none. */
 static struct topo_group *group_of(struct sched *s, const struct topo_group *rule)
 {
@@ -87,8 +65,9 @@ static struct topo_group *group_of(struct sched *s, const struct topo_group *rul
         struct topo_group *g = arena_memdup(s->a, rule, sizeof(*rule));
         g->host = g->key == L_HOSTNAME;
         ARENA_GROW(s->a, s->topo.groups, s->topo.n_groups, s->topo.cap_groups);
+        g->at = s->topo.n_groups;
         s->topo.groups[s->topo.n_groups++] = g;
-        note_keys(s, &g->sel);
+        match_group(s, g);
         e->value = g;
     }
     return e->value;
@@ -135,27 +114,6 @@ static void term_namespaces(struct sched *s, const struct pod_term *t, const cha
     }
     g->namespaces = v;
     g->n_namespaces = at;
-}
-
-static bool concerns_ns(const struct topo_group *g, const char *ns)
-{
-    return g->all_ns || (g->n_namespaces > 0 && bsearch(&ns, g->namespaces, g->n_namespaces,
-                                                        sizeof(*g->namespaces), str_qsort_cmp));
-}
-
-struct groups {
-    struct topo_group **v;
-    uint32_t n, cap;
-};
-
-static bool in_list(struct topo_group *const *v, uint32_t n, const struct topo_group *g)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        if (v[i] == g) {
-            return true;
-        }
-    }
-    return false;
 }
 
 /* ---- rules of a class ------------------------------------------------------------------------ */
@@ -327,7 +285,7 @@ static struct groups *by_owner(struct sched *s, const char *uid)
 
 static void add_group(struct sched *s, struct groups *list, struct topo_group *g)
 {
-    if (!in_list(list->v, list->n, g)) {
+    if (!match_in_list(list->v, list->n, g)) {
         ARENA_GROW(s->a, list->v, list->n, list->cap);
         list->v[list->n++] = g;
     }
@@ -482,43 +440,9 @@ static struct topo_group *share_of(struct sched *s, const struct pod *p)
 
 /* ---- what concerns a pod --------------------------------------------------------------------- */
 
-/* Groups whose selector the pod matches. Equal namespaces and values of the labels that anybody
- * asks for give equal lists. */
-static const struct groups *matches_of(struct sched *s, const struct pod *p)
-{
-    struct topo_table *t = s->topo.table;
-    sort_items(t->keys, t->n_keys, sizeof(*t->keys), str_qsort_cmp);
-    t->keys_sorted = true;
-    struct text *b = text_of(s);
-    text_str(b, "m");
-    text_str(b, p->m.ns);
-    for (uint32_t i = 0; i < t->n_keys; i++) {
-        const char *v = kvs_get(&p->labels, t->keys[i]);
-        if (v != NULL) {
-            text_str(b, t->keys[i]);
-            text_str(b, v);
-        }
-    }
-    struct text_entry *e = entry_of(s);
-    if (e->value != NULL) {
-        return e->value;
-    }
-    struct groups *m = ARENA_NEW(s->a, struct groups);
-    for (uint32_t i = 0; i < s->topo.n_groups; i++) {
-        struct topo_group *g = s->topo.groups[i];
-        if (g->owner_uid == NULL && concerns_ns(g, p->m.ns) &&
-            selector_matches(&g->sel, &p->labels)) {
-            ARENA_GROW(s->a, m->v, m->n, m->cap);
-            m->v[m->n++] = g;
-        }
-    }
-    e->value = m;
-    return m;
-}
-
 static void class_count(struct sched *s, struct topo_class *k, uint32_t *cap, struct topo_group *g)
 {
-    if (!in_list(k->counted, k->n_counted, g)) {
+    if (!match_in_list(k->counted, k->n_counted, g)) {
         ARENA_GROW(s->a, k->counted, k->n_counted, *cap);
         k->counted[k->n_counted++] = g;
     }
@@ -569,8 +493,8 @@ static struct topo_class *class_new(struct sched *s, const struct pod *p, const 
     k->uses = ARENA_NEW_N(s->a, struct topo_use, o->n_uses + m->n + 1);
     for (uint32_t i = 0; i < o->n_uses; i++) {
         k->uses[k->n_uses] = o->uses[i];
-        k->uses[k->n_uses++].self =
-            in_list(m->v, m->n, o->uses[i].g) || in_list(defaults->v, defaults->n, o->uses[i].g);
+        k->uses[k->n_uses++].self = match_in_list(m->v, m->n, o->uses[i].g) ||
+                                    match_in_list(defaults->v, defaults->n, o->uses[i].g);
     }
     for (uint32_t i = 0; i < defaults->n; i++) {
         class_count(s, k, &cap, defaults->v[i]);
@@ -611,7 +535,7 @@ static struct same_pair *pair_at(struct sched *s, uint32_t pod)
 static const struct groups *matches_at(struct sched *s, uint32_t pod)
 {
     const struct groups **at = &s->topo.matches[pair_at(s, pod)->labels];
-    *at = *at != NULL ? *at : matches_of(s, s->pods[pod]);
+    *at = *at != NULL ? *at : match_pod(s, s->pods[pod]);
     return *at;
 }
 
@@ -751,7 +675,7 @@ bool sched_topo_in_force(const struct topo_use *u, const struct topo_level *l)
 
 static void count_bound(struct sched *s, const struct snapshot_bound *b)
 {
-    const struct groups *m = matches_of(s, b->pod);
+    const struct groups *m = match_pod(s, b->pod);
     const struct owner *o = b->pod->cls->anti_affinity.n > 0 ? bound_owner(s, b->pod) : NULL;
     uint32_t host = s->host_of[b->node - s->snap->nodes];
     struct topo_group *share = share_of(s, b->pod);

@@ -49,6 +49,7 @@ struct topo_domain {
 
 struct topo_group {
     enum topo_kind kind;
+    uint32_t at; /* among all */
     sym key;
     bool host;
     int32_t max_skew, min_domains;
