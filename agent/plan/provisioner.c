@@ -30,7 +30,8 @@ struct provisioner {
     /* the open decision */
     struct arena mem;
     struct snapshot snap;
-    struct sched *sched;
+    struct snapshot_work *picture; /* NULL: the snapshot is there */
+    struct sched *sched;           /* NULL: not begun */
     int64_t begun_ns;
     uint32_t made; /* claims of the result that orders were made of */
     size_t open;   /* orders that are not answered yet */
@@ -258,13 +259,35 @@ static void finish(struct provisioner *p)
     make_orders(p);
 }
 
+/* The snapshot is there; false if it leaves nothing to decide. */
+static bool begin_pass(struct provisioner *p)
+{
+    p->picture = NULL;
+    if (p->snap.n_pods == 0) {
+        return false;
+    }
+    struct sched_options o;
+    picture_options(p->rt, &p->mem, &o);
+    o.max_types = PROVISION_TYPES_MAX;
+    o.record_reasons = true;
+    p->sched = sched_begin(&p->mem, &p->snap, &o);
+    return true;
+}
+
+/* First the snapshot, then the pass. */
 static void slice(void *arg)
 {
     struct provisioner *p = arg;
     int64_t start_ns = now_of(p);
     bool done = false;
     do {
-        done = sched_step(p->sched, PROVISION_SLICE_UNITS);
+        if (p->picture == NULL) {
+            done = sched_step(p->sched, PROVISION_SLICE_UNITS);
+        } else if (snapshot_step(p->picture) && !begin_pass(p)) {
+            provision_report_nothing(p->report);
+            end_decision(p);
+            return;
+        }
     } while (!done && now_of(p) - start_ns < PROVISION_SLICE_NS);
     if (done) {
         finish(p);
@@ -282,19 +305,9 @@ static void begin(struct provisioner *p)
     p->begun_ns = now_of(p);
     arena_init(&p->mem, 64 << 10, PROVISION_ARENA_MAX);
     store_freeze(p->rt->store);
-    picture_build(p->rt, &p->mem, &in, &p->snap);
     p->stage = STAGE_DECIDING;
-    if (p->snap.n_pods == 0) {
-        provision_report_nothing(p->report);
-        end_decision(p);
-        return;
-    }
-    struct sched_options o;
-    picture_options(p->rt, &p->mem, &o);
-    o.max_types = PROVISION_TYPES_MAX;
-    o.record_reasons = true;
-    p->sched = sched_begin(&p->mem, &p->snap, &o);
-    /* The snapshot has taken this turn's time. */
+    p->picture = picture_begin(p->rt, &p->mem, &in, &p->snap);
+    /* The nodes have taken this turn's time. */
     timer_set(&p->rt->timers, &p->slice, now_of(p), slice, p);
 }
 

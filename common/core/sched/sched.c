@@ -313,6 +313,9 @@ static bool try_new(struct sched *s, struct sched_class *k, struct sched_ask *as
 
 static void refuse_pod(struct sched *s, enum reason_code gate)
 {
+    /* Beyond a what-if, which begins anew with none. */
+    ARENA_GROW(s->keep, s->refused_class, s->result.n_refused, s->cap_refused_class);
+    ARENA_GROW(s->keep, s->refused, s->result.n_refused, s->cap_refused);
     uint32_t i = s->result.n_refused++;
     s->refused[i] = (struct sched_refusal){.pod = s->pods[s->pod], .reason.code = gate};
     s->refused_class[i] = s->class_of[s->pod];

@@ -193,8 +193,6 @@ static struct sched *begin(struct arena *a, const struct snapshot *snap,
     begin_queue(s);
     s->existing = ARENA_NEW_N(a, struct sched_placement, s->n_pods);
     s->existing_taken = ARENA_NEW_N(a, struct sched_taken, s->n_pods);
-    s->refused = ARENA_NEW_N(a, struct sched_refusal, s->n_pods);
-    s->refused_class = ARENA_NEW_N(a, uint32_t, s->n_pods);
     return s;
 }
 

@@ -308,6 +308,7 @@ struct sched {
     struct sched_taken *existing_taken; /* parallel */
     struct sched_refusal *refused;
     uint32_t *refused_class; /* parallel */
+    uint32_t cap_refused, cap_refused_class;
     struct improve *improve; /* NULL: not begun */
     struct sched_claim *final;
     struct sched_like *likes[SCHED_LIKE_SLOTS];
