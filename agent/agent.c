@@ -27,6 +27,7 @@
 #include "agent/leave/interruption.h"
 #include "agent/leave/repair.h"
 #include "agent/leave/replacer.h"
+#include "agent/leave/spared.h"
 #include "agent/leave/termination.h"
 #include "agent/observe/observer.h"
 #include "agent/plan/creator.h"
@@ -159,6 +160,7 @@ struct agent *agent_new(const struct agent_options *o, const struct agent_ports 
     rt->churnguard = churnguard_new(rt);
     rt->driftguard = driftguard_new(rt);
     rt->reghealth = reghealth_new(rt);
+    rt->spared = spared_new(rt);
     identity(rt);
     a->events_env = (struct events_env){.client = &rt->client,
                                         .clock = rt->clock,
@@ -218,6 +220,7 @@ void agent_free(struct agent *a)
     controllers_free(a);
     cloud_free(rt->cloud);
     events_free(rt->events);
+    spared_free(rt->spared);
     reghealth_free(rt->reghealth);
     driftguard_free(rt->driftguard);
     churnguard_free(rt->churnguard);

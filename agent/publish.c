@@ -2,19 +2,25 @@
 #include "publish.h"
 
 #include "agent/claim/gc.h"
+#include "agent/claim/launchlog.h"
 #include "agent/cloud/cloud.h"
+#include "agent/leave/spared.h"
 #include "agent/store/observed.h"
+#include "agent/store/store.h"
 #include "agent/work/gate.h"
 #include "agent/work/marker.h"
 #include "agent/work/metrics.h"
 #include "common/base/alloc.h"
 #include "common/base/hash.h"
 #include "common/base/jsonx.h"
+#include "common/base/map.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
 #include "common/core/ec2/ec2type.h"
 #include "common/kube/client.h"
 
+#define FACTS_KEY "facts.json"
+#define PRICES_KEY "prices.json"
 #define PUBLISH_ARENA_MAX ((size_t)16 << 20)
 #define RESTORE_LOOK_NS (NS_PER_S / 2) /* ahead of the first decision */
 #define RESTORE_TRIES 15u              /* nothing waits for what cannot be read */
@@ -25,11 +31,16 @@ static const char *const attention_codes[] = {"ClockSkew", "GarbageCollectionHal
 struct publish {
     struct runtime *rt;
     struct kube_client client;
+    struct launchlog *launches;
     struct timer timer;
-    uint64_t open;   /* request in flight, 0 = none */
-    json_t *options; /* as flags say, for good */
-    json_t *content; /* what was last decided on, without times */
-    char *sent;      /* the text in flight, for a create after a patch found nothing */
+    uint64_t open;                /* request in flight, 0 = none */
+    json_t *options;              /* as flags say, for good */
+    json_t *content;              /* what was last decided on, without times */
+    json_t *sent;                 /* the data in flight, for a create after a patch found nothing */
+    uint64_t prices_version;      /* of which prices_hash is; 0 = none yet */
+    char prices_hash[SHA256_HEX]; /* "": there are none to publish */
+    char prices_written[SHA256_HEX]; /* what the object has; "" = not known */
+    char prices_sent[SHA256_HEX];    /* what is in flight */
     int64_t generation;
     int64_t written_ns; /* monotonic; 0 = never */
     bool pending;       /* content has not reached the server yet */
@@ -155,18 +166,75 @@ static void add_reservations(struct publish *p, json_t *o)
     arena_done(&mem);
 }
 
+/* Pools that keep their nodes, by name. */
+static json_t *failing_json(const struct publish *p)
+{
+    struct arena mem;
+    uint32_t n = 0;
+    json_t *ret = json_array();
+    arena_init(&mem, 0, PUBLISH_ARENA_MAX);
+    const struct map *pools = store_all(p->rt->store, STORE_POOL);
+    const char **names = ARENA_NEW_N(&mem, const char *, map_count(pools));
+    for (MAP_EACH(pools, e)) {
+        if (launchlog_failing(p->launches, map_key(e))) {
+            names[n++] = map_key(e);
+        }
+    }
+    if (n > 1) {
+        qsort(names, n, sizeof(*names), str_qsort_cmp);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        json_array_append_new(ret, json_string(names[i]));
+    }
+    arena_done(&mem);
+    return ret;
+}
+
+/* Takes the list over; one without rows is left out. */
+static void add_list(json_t *o, const char *key, json_t *list)
+{
+    if (json_array_size(list) > 0) {
+        json_object_set(o, key, list);
+    }
+    json_decref(list);
+}
+
+/* The prices; NULL where they are too many. */
+static char *prices_text(const struct publish *p)
+{
+    AUTO_BUF struct buf text;
+    buf_init(&text, PUBLISH_PRICES_MAX);
+    return cloud_prices(p->rt->cloud, &text) ? buf_take(&text) : NULL;
+}
+
+static void hash_prices(struct publish *p)
+{
+    uint64_t version = cloud_prices_version(p->rt->cloud);
+    if (version == p->prices_version) {
+        return;
+    }
+    char *text AUTO_FREE = prices_text(p);
+    p->prices_version = version;
+    *p->prices_hash = '\0';
+    if (text) {
+        hash_sha256_hex(text, strlen(text), p->prices_hash);
+    } else {
+        log_error(p->rt->log, "prices are too many to be published", "ConfigMap",
+                  PUBLISH_CONFIG_MAP);
+    }
+}
+
 static json_t *content_json(struct publish *p)
 {
-    json_t *o =
-        json_pack("{s:i, s:s, s:O, s:s, s:o}", "schema", 1, "version", KARP_VERSION, "options",
-                  p->options, "catalogHash", catalog_hash(), "attention", attention_json(p));
+    hash_prices(p);
+    json_t *o = json_pack("{s:i, s:s, s:O, s:s, s:s, s:o}", "schema", 1, "version", KARP_VERSION,
+                          "options", p->options, "catalogHash", catalog_hash(), "pricesHash",
+                          p->prices_hash, "attention", attention_json(p));
     add_stockouts(p, o);
     add_reservations(p, o);
-    json_t *seen = observed_json(p->rt->observed);
-    if (json_array_size(seen) > 0) {
-        json_object_set(o, OBSERVATION_KEY, seen);
-    }
-    json_decref(seen);
+    add_list(o, OBSERVATION_KEY, observed_json(p->rt->observed));
+    add_list(o, "spared", spared_json(p->rt->spared));
+    add_list(o, "launchesFailing", failing_json(p));
     return o;
 }
 
@@ -192,7 +260,7 @@ static void restore_stockout(struct publish *p, const json_t *o)
 
 static void restore(struct publish *p, const json_t *cm)
 {
-    const char *text = json_string_value(json_object_get(jsonx_obj(cm, "data"), "facts.json"));
+    const char *text = json_string_value(json_object_get(jsonx_obj(cm, "data"), FACTS_KEY));
     AUTO_JSON json_t *facts =
         text ? jsonx_parse(text, strlen(text), PUBLISH_CONFIG_MAP, NULL) : NULL;
     const json_t *list = jsonx_arr(facts, "unavailableOfferings");
@@ -231,6 +299,7 @@ static void answered(struct publish *p, const struct kube_resp *resp)
     if (resp->err.kind == ERR_NONE) {
         p->pending = false;
         p->complained = false;
+        str_copy(p->prices_written, sizeof(p->prices_written), p->prices_sent);
     } else if (!p->complained && resp->err.kind != ERR_CANCELLED) {
         p->complained = true;
         log_error(p->rt->log, "cannot publish facts", "ConfigMap", PUBLISH_CONFIG_MAP, "namespace",
@@ -243,6 +312,19 @@ static void on_created(void *arg, const struct kube_resp *resp)
     answered(arg, resp);
 }
 
+/* With none, what was there goes. */
+static void add_prices(struct publish *p)
+{
+    char *text AUTO_FREE = prices_text(p);
+    *p->prices_sent = '\0';
+    if (text) {
+        json_object_set_new(p->sent, PRICES_KEY, json_string(text));
+        hash_sha256_hex(text, strlen(text), p->prices_sent);
+    } else {
+        json_object_set_new(p->sent, PRICES_KEY, json_null());
+    }
+}
+
 static void on_patched(void *arg, const struct kube_resp *resp)
 {
     struct publish *p = arg;
@@ -250,8 +332,12 @@ static void on_patched(void *arg, const struct kube_resp *resp)
         answered(p, resp);
         return;
     }
-    AUTO_JSON json_t *cm = json_pack("{s:{s:s}, s:{s:s}}", "metadata", "name", PUBLISH_CONFIG_MAP,
-                                     "data", "facts.json", p->sent);
+    add_prices(p);
+    if (!*p->prices_sent) {
+        json_object_del(p->sent, PRICES_KEY); /* nothing that were to be taken away */
+    }
+    AUTO_JSON json_t *cm =
+        json_pack("{s:{s:s}, s:O}", "metadata", "name", PUBLISH_CONFIG_MAP, "data", p->sent);
     p->open = kube_create(&p->client, KIND_CONFIG_MAP, p->rt->opt->ns, cm, on_created, p);
 }
 
@@ -262,10 +348,14 @@ static void send_facts(struct publish *p)
     json_object_set_new(facts, "generation", json_integer(p->generation));
     json_object_set_new(facts, "writtenAt",
                         json_string(timefmt_rfc3339(clock_wall(p->rt->clock), now)));
-    free(p->sent);
-    p->sent = jsonx_dump(facts);
+    char *text AUTO_FREE = jsonx_dump(facts);
+    json_decref(p->sent);
+    p->sent = json_pack("{s:s}", FACTS_KEY, text);
     p->written_ns = clock_mono(p->rt->clock);
-    AUTO_JSON json_t *patch = json_pack("{s:{s:s}}", "data", "facts.json", p->sent);
+    if (!str_eq(p->prices_hash, p->prices_written)) {
+        add_prices(p);
+    }
+    AUTO_JSON json_t *patch = json_pack("{s:O}", "data", p->sent);
     p->open = kube_patch(&p->client, KIND_CONFIG_MAP, p->rt->opt->ns, PUBLISH_CONFIG_MAP, NULL,
                          patch, NULL, on_patched, p);
 }
@@ -314,6 +404,7 @@ struct publish *publish_new(struct runtime *rt)
     p->client = (struct kube_client){.port = rt->opt->mode == MODE_OBSERVE ? gate_raw_kube(rt->gate)
                                                                            : &rt->kube,
                                      .field_manager = "karp-agent"};
+    p->launches = launchlog_new(rt);
     p->options = options_json(rt->opt);
     return p;
 }
@@ -325,9 +416,10 @@ void publish_free(struct publish *p)
     }
     timer_stop(&p->rt->timers, &p->timer);
     kube_cancel(&p->client, p->open);
+    launchlog_free(p->launches);
     json_decref(p->options);
     json_decref(p->content);
-    free(p->sent);
+    json_decref(p->sent);
     free(p);
 }
 

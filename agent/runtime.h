@@ -33,6 +33,7 @@ struct observer;
 struct marker;
 struct metrics;
 struct reghealth;
+struct spared;
 struct store;
 struct throttle;
 struct walltime;
@@ -61,6 +62,7 @@ struct runtime {
     struct churnguard *churnguard;   /* pods that are moved to and fro */
     struct driftguard *driftguard;   /* drift that waits */
     struct reghealth *reghealth;     /* do a pool's nodes join? */
+    struct spared *spared;           /* what was begun with them came to nothing */
     struct events *events;
     struct cloud *cloud;
     struct launcher *launcher; /* for launcher_settled */

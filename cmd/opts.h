@@ -88,6 +88,7 @@ struct cmd_opts {
     bool yes;          /* of those that write: do not ask */
     const char *until; /* of Holds; NULL = not said */
     int64_t for_ns;    /* likewise; 0 = not said */
+    int64_t hold_ns;   /* cordon: of the nodes' Holds; 0 = none */
     bool all;          /* pause: launches too; approve, deny: every request that waits */
     /* decisions and grants; NULL and 0 = not said */
     const char *note, *on_behalf_of, *not_before;

@@ -167,6 +167,12 @@ static const struct opt hold[] = {
 };
 GROUP(opts_hold, "Hold", hold);
 
+static const struct opt cordon[] = {
+    {"hold", 0, OPT_DURATION, AT(hold_ns), "TIME", NULL,
+     "Of nodes: hold them, too, for so long: 30m, 4h, 3d"},
+};
+GROUP(opts_cordon, "Cordon", cordon);
+
 static const struct opt decide[] = {
     {"all", 0, OPT_FLAG, AT(all), NULL, NULL, "Every request that waits"},
     {"max-nodes", 0, OPT_COUNT, AT(max_nodes), "N", NULL,

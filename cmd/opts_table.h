@@ -20,6 +20,7 @@ extern const struct opt_group opts_pods;     /* -A, --pending */
 extern const struct opt_group opts_write;    /* --dry-run, --yes */
 extern const struct opt_group opts_pause;    /* --all */
 extern const struct opt_group opts_hold;     /* --for, --until, --reason */
+extern const struct opt_group opts_cordon;   /* --hold */
 extern const struct opt_group opts_decide;   /* --all, --show, --wait, --note, … */
 extern const struct opt_group opts_later;    /* --not-before */
 extern const struct opt_group opts_grant;    /* --pool, --reason, --schedule, … */

@@ -1,6 +1,7 @@
 /* session.c - see session.h. */
 #include "session.h"
 
+#include "cmd/read/facts.h"
 #include "common/base/jsonx.h"
 #include "common/base/map.h"
 
@@ -92,10 +93,18 @@ static int load_prices(struct session *s, struct err *reterr)
     struct prices_in in = {.syms = s->w.syms,
                            .file = s->c->o->prices,
                            .region = s->c->o->region,
-                           .types = s->c->o->catalog ? &s->types : NULL};
+                           .types = s->c->o->catalog ? &s->types : NULL,
+                           .published = s->w.prices,
+                           .published_ns = facts_written_ns(&s->w)};
     decide_regions(&s->w, &s->a, &in.node_regions, &in.n_node_regions);
     prices_free(s->prices);
-    s->prices = prices_new(&in, reterr);
+    struct err e = ERR_INIT;
+    s->prices = prices_new(&in, in.published ? &e : reterr);
+    if (!s->prices && in.published) {
+        world_note(&s->w, "the agent's prices cannot be read: %s", e.msg);
+        in.published = NULL;
+        s->prices = prices_new(&in, reterr);
+    }
     return s->prices ? 0 : -1;
 }
 

@@ -98,6 +98,7 @@ void world_done(struct world *w)
     }
     objects_free(w->wanting);
     json_decref(w->facts);
+    json_decref(w->prices);
     json_decref(w->history);
     json_decref(w->observed);
     map_free(w->index);
@@ -314,6 +315,7 @@ static void *decode_object(struct world *w, enum kube_kind k, const json_t *o, s
         return read_event(w, o);
     case KIND_CONFIG_MAP:
         read_published(w, o, WORLD_FACTS, "facts.json", "facts", &w->facts);
+        read_published(w, o, WORLD_FACTS, "prices.json", "prices", &w->prices);
         read_published(w, o, WORLD_HISTORY, "history.json", "history", &w->history);
         read_published(w, o, WORLD_OBSERVED, "observed.json", "record", &w->observed);
         return NULL;

@@ -72,6 +72,7 @@ struct world {
     size_t n_objects;         /* of kinds that are known */
     int64_t latest_ns;        /* the latest time stamp met: the world is not older */
     json_t *facts;            /* facts.json of the agent, or NULL */
+    json_t *prices;           /* prices.json of the agent, or NULL */
     json_t *history;          /* history.json of the agent, or NULL */
     json_t *observed;         /* observed.json of an observing agent, or NULL */
     const char *agent_ns;     /* where these ConfigMaps are looked for */

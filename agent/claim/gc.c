@@ -144,7 +144,7 @@ static char *describe_orphans(const struct gc *g, uint32_t orphans)
         const struct listed *x = &g->v[i];
         if (is_orphan(g, x)) {
             since_ns = x->launched_ns < since_ns ? x->launched_ns : since_ns;
-            sum += x->price_pusd_h > 0 && x->price_pusd_h != PRICE_UNKNOWN ? x->price_pusd_h : 0;
+            price_add(&sum, x->price_pusd_h);
             ids[n++] = x->id;
         }
     }

@@ -4,7 +4,7 @@
  * The cloud owns what is known of EC2: per EC2NodeClass a catalog and its offerings (prices,
  * stock-outs), launch templates, instances. It decides nothing about nodes: controllers ask, it
  * answers in a later turn. Files: class.c (resolution of EC2NodeClass and its conditions),
- * facts.c (offerings, prices, stock-outs), reserve.c (capacity
+ * facts.c (offerings, prices, stock-outs), pricelist.c (those in print), reserve.c (capacity
  * reservations), template.c and userdata.c (launch templates), launch.c
  * (CreateFleet), instance.c (list, tag), network.c (where they are), byid.c (describe, terminate),
  * status.c (DescribeInstanceStatus).
@@ -24,6 +24,7 @@
 #define TAG_CLAIM "karpenter.sh/nodeclaim"
 #define TAG_CLASS "karpenter.k8s.aws/ec2nodeclass"
 
+struct buf;
 struct cloud;
 struct runtime;
 
@@ -43,6 +44,13 @@ bool cloud_ready(const struct cloud *c);
 void cloud_pools(struct cloud *c, struct arena *a, struct snapshot_in *ret);
 /* Price of a running offering; PRICE_UNKNOWN. */
 int64_t cloud_price(struct cloud *c, const char *type, const char *zone, enum capacity_type ct);
+
+/* What is offered and what it costs, to out, in the form of the plugin's price files:
+ * {"region", "onDemand": {TYPE: PRICE}, "spot": {TYPE: {ZONE: PRICE}}, "zones": {TYPE: [ZONE]}};
+ * without "spot" where EC2 has told no spot price at all. False: out was too small. */
+bool cloud_prices(const struct cloud *c, struct buf *out);
+/* Another number wherever cloud_prices may be another text. */
+uint64_t cloud_prices_version(const struct cloud *c);
 
 /* Stock-outs now in force, for status and metrics. until_ns is wall clock. */
 struct stockout {

@@ -28,6 +28,15 @@ void consent_soon(struct consent *c)
     }
 }
 
+static void forget(struct consent *c, const char *name)
+{
+    struct note *n = map_del(c->notes, name);
+    if (n) {
+        free(n->uid);
+        free(n);
+    }
+}
+
 struct note *consent_note(struct consent *c, const struct dreq *r)
 {
     struct note *n = map_get(c->notes, r->m.name);
@@ -35,7 +44,7 @@ struct note *consent_note(struct consent *c, const struct dreq *r)
     if (n && str_eq(n->uid, r->m.uid)) {
         return n;
     }
-    consent_forget(c, r->m.name);
+    forget(c, r->m.name);
     n = NEW(struct note);
     n->uid = xstrdup(r->m.uid);
     n->told = r->phase;
@@ -45,15 +54,6 @@ struct note *consent_note(struct consent *c, const struct dreq *r)
         BUG("more DisruptionRequests than the store holds");
     }
     return n;
-}
-
-void consent_forget(struct consent *c, const char *name)
-{
-    struct note *n = map_del(c->notes, name);
-    if (n) {
-        free(n->uid);
-        free(n);
-    }
 }
 
 /* ---- status ------------------------------------------------------------------------------------
@@ -246,21 +246,27 @@ static bool counts(const struct consent *c, const struct dreq *r)
     return *r->grant && r->started_ns > clock_wall(c->rt->clock) - FATE_RATE_NS;
 }
 
+/* Nothing else that is known can change what becomes of it. */
+static bool has_expired(const struct consent *c, const struct dreq *r)
+{
+    return r->phase < DREQ_EXECUTING && r->expires_ns <= clock_wall(c->rt->clock);
+}
+
 static enum queue_verdict handle(void *ctx, const char *key)
 {
     struct consent *c = ctx;
     struct runtime *rt = c->rt;
     const struct dreq *r = fate_request(rt, key);
     if (!r) {
-        consent_forget(c, key);
+        forget(c, key);
         return QUEUE_OK;
     }
     if (r->m.deleted_ns || !gate_open(rt->gate) || !store_synced(rt->store) ||
-        !store_requests_known(rt->store) || runtime_clock_skewed(rt)) {
+        runtime_clock_skewed(rt)) {
         return QUEUE_OK; /* the period comes again */
     }
     if (dreq_open(r)) {
-        return follow(c, r);
+        return store_requests_known(rt->store) || has_expired(c, r) ? follow(c, r) : QUEUE_OK;
     }
     bool over = ended_of(r) <= clock_wall(rt->clock) - CONSENT_KEEP_NS;
     if (!over && (ended_of(r) > c->purge_ns || counts(c, r))) {
@@ -366,7 +372,7 @@ static void look(void *arg)
 static void on_request(void *arg, const char *key, const void *before UNUSED, const void *now)
 {
     if (!now) {
-        consent_forget(arg, key);
+        forget(arg, key);
     }
     consent_soon(arg);
 }
@@ -408,7 +414,7 @@ void consent_free(struct consent *c)
     timer_stop(&c->rt->timers, &c->timer);
     queue_free(c->q);
     for (MAP_EACH(c->notes, e)) {
-        consent_forget(c, map_key(e));
+        forget(c, map_key(e));
     }
     map_free(c->notes);
     c->rt->consent = NULL;

@@ -31,7 +31,9 @@
  * policy it is what that person claims, and is shown as such. The agent never writes them.
  *
  * Fail closed: where requests cannot be listed, or their kind is not installed, nothing is approved
- * and nothing filed; `karp_attention` RequestsUnreadable says so where a decision is asked for.
+ * and nothing filed; `karp_attention` RequestsUnreadable says so where a decision is asked for. So
+ * it is with more than STORE_MAX_CONSENT of them; but those that are over are deleted and those
+ * whose time has passed are closed all the same, so that there is room for the rest.
  *
  * Metrics karp_requests_pending, karp_requests_oldest_seconds. Events on the request: Filed, and
  * each phase by its name; InvalidRequest and InvalidGrant for what cannot be read.

@@ -40,6 +40,5 @@ struct consent {
 void consent_soon(struct consent *c);
 /* Never NULL; good until the request goes. */
 struct note *consent_note(struct consent *c, const struct dreq *r);
-void consent_forget(struct consent *c, const char *name);
 
 #endif

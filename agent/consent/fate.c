@@ -23,7 +23,7 @@ const struct nodeclaim *fate_claim(const struct runtime *rt, const struct dreq_c
     return nc && str_eq(nc->m.uid, c->uid) && !nc->m.deleted_ns ? nc : NULL;
 }
 
-bool fate_overlap(const struct dreq *a, const struct dreq *b)
+static bool overlap(const struct dreq *a, const struct dreq *b)
 {
     for (uint32_t i = 0; i < a->n_candidates; i++) {
         if (dreq_has_candidate(b, a->candidates[i].uid)) {
@@ -36,7 +36,8 @@ bool fate_overlap(const struct dreq *a, const struct dreq *b)
 /* ---- inherited ---------------------------------------------------------------------------------
  */
 
-struct dreq_risk fate_risk(struct arena *a, const struct dreq *r)
+/* What is asked about an approved one, from the request that would inherit. In a. */
+static struct dreq_risk risk_of(struct arena *a, const struct dreq *r)
 {
     const char **uids = ARENA_NEW_N(a, const char *, r->n_candidates);
     const char **singles = ARENA_NEW_N(a, const char *, r->n_warnings);
@@ -64,7 +65,7 @@ static bool exceeds(const struct dreq *approved, const struct dreq *r)
 {
     struct arena a;
     arena_init(&a, 4096, 1 << 20);
-    struct dreq_risk risk = fate_risk(&a, r);
+    struct dreq_risk risk = risk_of(&a, r);
     bool ret = dreq_exceeds(approved, &risk) != NULL;
     arena_done(&a);
     return ret;
@@ -76,7 +77,7 @@ static bool taken_back(const struct runtime *rt, const struct dreq *parent, cons
     for (MAP_EACH(store_all(rt->store, STORE_DREQ), e)) {
         const struct dreq *other = map_value(e);
         if (other->decision == DREQ_NO && str_eq(other->supersedes, parent->m.name) &&
-            fate_overlap(other, r)) {
+            overlap(other, r)) {
             return true;
         }
     }
@@ -242,8 +243,7 @@ static const struct dreq *successor(const struct runtime *rt, const struct dreq 
     const struct dreq *ret = NULL;
     for (MAP_EACH(store_all(rt->store, STORE_DREQ), e)) {
         const struct dreq *other = map_value(e);
-        if (other != r && dreq_open(other) && newer(other, ret ? ret : r) &&
-            fate_overlap(r, other)) {
+        if (other != r && dreq_open(other) && newer(other, ret ? ret : r) && overlap(r, other)) {
             ret = other;
         }
     }

@@ -44,9 +44,5 @@ bool fate_stands(struct runtime *rt, const struct dreq *r);
 const struct nodeclaim *fate_claim(const struct runtime *rt, const struct dreq_candidate *c);
 /* The request, if there is one of that name. */
 const struct dreq *fate_request(const struct runtime *rt, const char *name);
-/* A candidate of both. */
-bool fate_overlap(const struct dreq *a, const struct dreq *b);
-/* What is asked about an approved one, from the request that would inherit. In a. */
-struct dreq_risk fate_risk(struct arena *a, const struct dreq *r);
 
 #endif

@@ -13,6 +13,7 @@
 #include "agent/plan/picture.h"
 #include "agent/store/store.h"
 #include "agent/work/gate.h"
+#include "agent/work/marker.h"
 #include "agent/work/metrics.h"
 #include "common/base/alloc.h"
 #include "common/base/map.h"
@@ -33,7 +34,6 @@ enum stage {
 struct consolidator {
     struct runtime *rt;
     struct launchlog *launches;
-    struct spared *spared;
     enum stage stage, then; /* then: after STAGE_QUIET */
     struct proposals proposals;
     struct timer soon, period, slice, quiet;
@@ -112,6 +112,12 @@ static int64_t churn_until(void *ctx UNUSED, const struct snapshot_node *n)
     return n->pool ? candidate_churn_until(n->pool->np) : 0;
 }
 
+static int64_t let_go_until(void *ctx, const struct snapshot_node *n, enum disruption_reason reason)
+{
+    const struct consolidator *c = ctx;
+    return n->claim ? spared_until(c->rt->spared, n->claim, reason) : 0;
+}
+
 static bool price_suspect(void *ctx, const struct snapshot_pool *p UNUSED)
 {
     const struct consolidator *c = ctx;
@@ -133,8 +139,7 @@ static bool lacking(void *ctx, const struct snapshot_node *n)
  */
 
 /* Empty nodes are emptiness.h's, also those that are about to be: their last pods are on their way
- * out; but where they wait for a decision they are ours. Asked-for replacements are replacer.h's.
- */
+ * out; but where they wait for a decision they are ours. Asked-for replacements: replacer.h. */
 static bool is_ours(const struct consolidator *c, const struct consolidate_step *s)
 {
     for (uint32_t i = 0; i < s->n_out; i++) {
@@ -150,7 +155,8 @@ static bool in_peace(const struct consolidator *c, const struct consolidate_step
 {
     for (uint32_t i = 0; i < s->n_out; i++) {
         const struct nodeclaim *nc = s->out[i].node->claim;
-        if (spared_has(c->spared, nc) || commands_has(c->rt->commands, nc->m.name)) {
+        if (spared_until(c->rt->spared, nc, s->reason) ||
+            commands_has(c->rt->commands, nc->m.name)) {
             return true;
         }
     }
@@ -236,18 +242,29 @@ static struct turn *turns_of(struct consolidator *c, const struct consolidate_re
  */
 
 /* Let go: left in peace, for what a command finds the store may not show yet. */
-static void on_end(void *ctx, const char *node UNUSED, const char *claim, enum command_end how)
+static void ended(struct consolidator *c, enum spared_as as, const char *claim,
+                  enum command_end how)
 {
-    struct consolidator *c = ctx;
     const struct nodeclaim *nc = store_claim(c->rt->store, claim);
     if (how == COMMAND_REMOVED) {
-        spared_drop(c->spared, claim);
+        spared_drop(c->rt->spared, as, claim);
     } else if (nc) {
-        spared_put(c->spared, nc);
+        spared_put(c->rt->spared, as, nc);
     }
     consent_ended(c->rt->consent, claim, how);
     c->flipped = true;
     look_soon(c);
+}
+
+static void on_end(void *ctx, const char *node UNUSED, const char *claim, enum command_end how)
+{
+    ended(ctx, SPARED_PLANNED, claim, how);
+}
+
+static void on_empty_end(void *ctx, const char *node UNUSED, const char *claim,
+                         enum command_end how)
+{
+    ended(ctx, SPARED_EMPTY, claim, how);
 }
 
 /* Drift of a pool whose replacements fail is halted (driftguard.h). */
@@ -256,7 +273,7 @@ static void on_drift_end(void *ctx, const char *node, const char *claim, enum co
     struct consolidator *c = ctx;
     const struct nodeclaim *nc = store_claim(c->rt->store, claim);
     if (nc && how == COMMAND_IN_VAIN) {
-        driftguard_failed(c->rt->driftguard, nc->pool, node);
+        driftguard_failed(c->rt->driftguard, nc->pool, node, commands_trouble(c->rt->commands));
     } else if (nc && how == COMMAND_REMOVED) {
         driftguard_replaced(c->rt->driftguard, nc->pool);
     }
@@ -339,7 +356,7 @@ static void would_start(struct consolidator *c, const struct consolidate_step *s
 static void spare(struct consolidator *c, const struct consolidate_step *s)
 {
     for (uint32_t i = 0; i < s->n_out; i++) {
-        spared_put(c->spared, s->out[i].node->claim);
+        spared_put(c->rt->spared, SPARED_PLANNED, s->out[i].node->claim);
     }
 }
 
@@ -369,7 +386,9 @@ static bool start(struct consolidator *c, const struct consolidate_step *s)
                                 .n_out = s->n_out,
                                 .in = in,
                                 .n_in = s->n_in,
-                                .end = s->reason == DISRUPT_DRIFTED ? on_drift_end : on_end,
+                                .end = s->reason == DISRUPT_DRIFTED ? on_drift_end
+                                       : s->reason == DISRUPT_EMPTY ? on_empty_end
+                                                                    : on_end,
                                 .ctx = c};
     spec.moves = placements(c, s, &spec.n_moves);
     say_begins(c, s, "begins to disrupt node(s)");
@@ -418,6 +437,7 @@ static void open_decision(struct consolidator *c, enum stage stage)
                                           .launches_failing = launches_failing,
                                           .held = held,
                                           .churn_until = churn_until,
+                                          .let_go_until = let_go_until,
                                           .price_suspect = price_suspect,
                                           .drift_suspect = drift_suspect};
     struct consolidate_options o;
@@ -429,9 +449,11 @@ static void open_decision(struct consolidator *c, enum stage stage)
     arena_init(&c->mem, 64 << 10, CONSOLIDATOR_ARENA_MAX);
     store_freeze(c->rt->store);
     in.leaving = observer_leaving(c->rt->observer, &c->mem, &in.n_leaving);
+    (void)marker_decide(c->rt->marker, MARKER_CONSOLIDATE, NULL);
     picture_build(c->rt, &c->mem, &in, &c->snap);
     options_of(c, &o);
     c->pass = consolidate_begin(&c->mem, &c->snap, &facts, &o);
+    marker_done(c->rt->marker);
     timer_set(&c->rt->timers, &c->slice, now_of(c), slice, c);
 }
 
@@ -440,7 +462,7 @@ static bool may_decide(const struct consolidator *c)
     struct runtime *rt = c->rt;
     return rt->opt->mode != MODE_PROVISION && store_synced(rt->store) && cloud_ready(rt->cloud) &&
            (rt->opt->mode == MODE_OBSERVE || gate_open(rt->gate)) && !cloud_failing(rt->cloud) &&
-           !runtime_clock_skewed(rt);
+           !runtime_clock_skewed(rt) && !marker_rests(rt->marker, MARKER_CONSOLIDATE);
 }
 
 static bool busy(const struct consolidator *c)
@@ -573,7 +595,7 @@ static void spare_rest(struct consolidator *c)
         for (uint32_t k = 0; !p->found && !p->request && !p->files && k < p->n; k++) {
             const struct nodeclaim *nc = store_claim(c->rt->store, p->claims[k]);
             if (nc && str_eq(nc->m.uid, p->uids[k])) {
-                (p->behind ? spared_put_briefly : spared_put)(c->spared, nc);
+                (p->behind ? spared_put_briefly : spared_put)(c->rt->spared, SPARED_PLANNED, nc);
             }
         }
     }
@@ -604,9 +626,8 @@ static void decided(struct consolidator *c)
 {
     const struct consolidate_result *r = consolidate_result(c->pass);
     enum stage stage = c->stage;
-    int64_t took_ns = now_of(c) - c->begun_ns;
     c->yields = 0;
-    c->next_ns = now_of(c) + 4 * took_ns;
+    c->next_ns = now_of(c) + 4 * (now_of(c) - c->begun_ns);
     if (stage == STAGE_DECIDING) {
         count_eligible(c, r);
         propose(c, r);
@@ -657,6 +678,7 @@ static void slice(void *arg)
         give_way(c);
         return;
     }
+    (void)marker_decide(c->rt->marker, MARKER_CONSOLIDATE, NULL);
     do {
         done = consolidate_step(c->pass, CONSOLIDATOR_SLICE_UNITS);
     } while (!done && now_of(c) - start_ns < CONSOLIDATOR_SLICE_NS);
@@ -665,6 +687,7 @@ static void slice(void *arg)
     } else {
         timer_set(&c->rt->timers, &c->slice, now_of(c), slice, c);
     }
+    marker_done(c->rt->marker);
 }
 
 /* ---- triggers ----------------------------------------------------------------------------------
@@ -719,9 +742,8 @@ static void on_pod(void *arg, const char *key UNUSED, const void *before, const 
     struct consolidator *c = arg;
     const struct pod *was = before, *is = now;
     bool on_node = (was && *was->node_name) || (is && *is->node_name);
-    bool active = is && pod_active(is);
     if (on_node &&
-        (!was || !is || *was->node_name != *is->node_name || pod_active(was) != active)) {
+        (!was || !is || *was->node_name != *is->node_name || pod_active(was) != pod_active(is))) {
         flip(c);
     }
     if (!was && is && !*is->node_name && c->open) {
@@ -729,8 +751,8 @@ static void on_pod(void *arg, const char *key UNUSED, const void *before, const 
     }
 }
 
-static void on_object(void *arg, const char *key UNUSED, const void *before UNUSED,
-                      const void *now UNUSED)
+static void on_object(void *arg, const char *key UNUSED, const void *was UNUSED,
+                      const void *is UNUSED)
 {
     flip(arg);
 }
@@ -745,7 +767,6 @@ struct consolidator *consolidator_new(struct runtime *rt)
     struct consolidator *c = NEW(struct consolidator);
     c->rt = rt;
     c->launches = launchlog_new(rt);
-    c->spared = spared_new(rt);
     c->said = map_new(CONSOLIDATOR_SAID_MAX);
     c->eligible = metrics_family(rt->metrics, "karpenter_voluntary_disruption_eligible_nodes",
                                  "Nodes that could be disrupted now, by reason.", METRIC_GAUGE,
@@ -769,7 +790,6 @@ void consolidator_free(struct consolidator *c)
     close_decision(c);
     proposals_clear(&c->proposals);
     map_free(c->said);
-    spared_free(c->spared);
     launchlog_free(c->launches);
     free(c);
 }

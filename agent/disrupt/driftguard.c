@@ -16,7 +16,7 @@ struct row {
     uint32_t drifted, nodes;
     bool counted;      /* since it was seen to change */
     unsigned failures; /* in a row */
-    char *failed;      /* the node whose replacement failed last */
+    char *failed;      /* the node whose replacement failed last, and why */
 };
 
 struct driftguard {
@@ -25,7 +25,7 @@ struct driftguard {
     void (*listener)(void *ctx, const char *pool);
     void *ctx;
     char message[320];
-    char halted[320];
+    char halted[560];
 };
 
 static void row_free(struct row *row)
@@ -111,13 +111,13 @@ void driftguard_replaced(struct driftguard *g, const char *pool)
     }
 }
 
-void driftguard_failed(struct driftguard *g, const char *pool, const char *node)
+void driftguard_failed(struct driftguard *g, const char *pool, const char *node, const char *why)
 {
     struct row *row = row_of(g, pool);
     if (row) {
         row->failures++;
         free(row->failed);
-        row->failed = xstrdup(node);
+        row->failed = *why ? xasprintf("%.100s (%.200s)", node, why) : xasprintf("%.100s", node);
         tell(g, pool);
     }
 }
@@ -179,7 +179,7 @@ static void halted(struct driftguard *g, struct row *row, const struct nodepool 
     } else if (row->failures >= DRIFTGUARD_FAILURES) {
         snprintf(g->halted, sizeof(g->halted),
                  "%u replacements of drifted nodes in a row came to nothing, last that of node "
-                 "%.100s: drifted nodes stay until the NodePool or its EC2NodeClass is changed",
+                 "%s: drifted nodes stay until the NodePool or its EC2NodeClass is changed",
                  row->failures, row->failed);
         cond_set(e, HALTED, STATUS_TRUE, "ReplacementsFailed", g->halted);
     } else {

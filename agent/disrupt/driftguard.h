@@ -36,9 +36,9 @@ void driftguard_free(struct driftguard *g);
 /* So many of the pool's nodes drift. */
 void driftguard_counted(struct driftguard *g, const struct nodepool *np, uint32_t drifted,
                         uint32_t nodes);
-/* A drifted node of the pool was replaced, or its replacement came to nothing. */
+/* A drifted node of the pool was replaced, or its replacement came to nothing; why may be "". */
 void driftguard_replaced(struct driftguard *g, const char *pool);
-void driftguard_failed(struct driftguard *g, const char *pool, const char *node);
+void driftguard_failed(struct driftguard *g, const char *pool, const char *node, const char *why);
 
 /* Puts the two conditions; texts are good until the next call. */
 void driftguard_conditions(struct driftguard *g, const struct nodepool *np, struct cond_edit *e);

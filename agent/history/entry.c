@@ -55,7 +55,7 @@ static void put_command(const struct runtime *rt, json_t *o, const char *id)
         int64_t price = claim_price(rt, nc);
         names[n++] = nc->m.name;
         known &= price >= 0 && price != PRICE_UNKNOWN;
-        sum += known ? price : 0;
+        price_add(&sum, price);
     }
     if (n == 0) {
         return;

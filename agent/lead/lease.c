@@ -1,6 +1,7 @@
 /* lease.c - see lease.h. */
 #include "lease.h"
 
+#include "agent/store/store.h"
 #include "agent/work/gate.h"
 #include "agent/work/walltime.h"
 #include "common/base/alloc.h"
@@ -22,7 +23,9 @@ struct lease {
     int64_t renewed_ns; /* start of the last one that renewed */
     uint64_t open;
     bool leading, released;
-    int waited; /* tries that met a closed fence at start */
+    bool looked; /* read once */
+    bool others; /* somebody else acted while this process looked on */
+    int waited;  /* tries that met a closed fence at start */
     void (*on_released)(void *arg);
     void *released_arg;
 };
@@ -59,6 +62,10 @@ static void lease_overdue(void *arg)
 
 static void lease_won(struct lease *l)
 {
+    if (!l->leading && l->others) {
+        store_refresh(l->rt->store);
+        l->others = false;
+    }
     if (!l->leading) {
         log_info(l->rt->log, "became leader", "lease", l->rt->opt->lease_name, "identity",
                  l->rt->identity);
@@ -82,10 +89,14 @@ static void lease_see(struct lease *l, json_t *object)
     json_t *before = l->seen ? json_object_get(l->seen, "spec") : NULL;
     if (!before || !json_equal(before, json_object_get(object, "spec"))) {
         l->changed_ns = now_of(l);
+        l->others = l->others ||
+                    (l->looked &&
+                     !str_eq(jsonx_str_or(object, "spec.holderIdentity", ""), l->rt->identity));
     }
     json_incref(object);
     json_decref(l->seen);
     l->seen = object;
+    l->looked = true;
 }
 
 /* The Lease as we want it, on top of what was seen. */
@@ -198,6 +209,7 @@ static void lease_try(void *arg)
         return;
     }
     if (gate_standby(l->rt->gate)) {
+        l->others = true;
         if (l->leading) {
             l->leading = false;
             gate_set_deadline(l->rt->gate, 0);

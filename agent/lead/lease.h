@@ -11,6 +11,10 @@
  * server says. While the agent stands by (standby.h) no Lease is taken or renewed, and losing it
  * then is no end.
  *
+ * A watch can lag, so whoever takes over from a leader that was alive while this process looked on
+ * (another agent, or the controller that it stood by for) lists anew what that one may have written
+ * last, before anything is decided (store_refresh).
+ *
  * In observe mode and with --disable-leader-election nothing is done at all.
  */
 #ifndef KARP_AGENT_LEASE_H

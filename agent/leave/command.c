@@ -42,8 +42,18 @@ const struct command_reason *command_reason_named(const char *mark)
     return NULL;
 }
 
+/* A command still has nodes to delete for which it came. */
+static bool stands_in(const struct commands *all, const struct nodeclaim *nc)
+{
+    const struct replacement *r = all ? map_get(all->incoming, nc->m.name) : NULL;
+    return r && !r->c->undone;
+}
+
 bool command_expected(struct runtime *rt, const struct node *n, const struct nodeclaim *nc)
 {
+    if (nc && stands_in(rt->commands, nc)) {
+        return true;
+    }
     return store_nominated(rt->store, n, nc) || (n && intents_expected(rt->intents, n->m.name)) ||
            (nc && intents_expected(rt->intents, nc->m.name));
 }
@@ -117,6 +127,7 @@ void command_close(struct command *c)
     for (uint32_t i = 0; i < c->n; i++) {
         member_done(&c->members[i]);
     }
+    c->all->closing = c;
     for (uint32_t i = 0; i < c->n; i++) {
         const struct member *m = &c->members[i];
         enum command_end how = m->stage == MEMBER_GOING ? COMMAND_REMOVED
@@ -124,13 +135,19 @@ void command_close(struct command *c)
                                : c->in_vain             ? COMMAND_IN_VAIN
                                                         : COMMAND_LET_GO;
         if (how == COMMAND_LET_GO || how == COMMAND_IN_VAIN) {
-            commands_sweep(c->all, m->node);
+            taint_sweep_node(c->all->sweep, m->node);
         }
         if (c->end) {
             c->end(c->ctx, m->node, m->claim, how);
         }
     }
+    c->all->closing = NULL;
     command_free(c);
+}
+
+const char *commands_trouble(const struct commands *c)
+{
+    return c->closing ? c->closing->trouble : "";
 }
 
 void member_out(struct member *m, const char *why)
@@ -210,6 +227,24 @@ static const char *unapproved(const struct member *m, const struct nodeclaim *nc
                : NULL;
 }
 
+/* NULL, or what a person said that keeps it. */
+static const char *told_to_stay(const struct member *m, const struct nodeclaim *nc,
+                                const struct node *n)
+{
+    if ((n && forbids(&n->m)) || forbids(&nc->m)) {
+        return "it must not be disrupted any more";
+    }
+    const char *held = hold_stops(m->c->all->rt, nc);
+    return held ? held : unapproved(m, nc);
+}
+
+/* As struct departure asks. */
+static const char *departure_stops(struct runtime *rt, const struct nodeclaim *nc)
+{
+    const struct member *m = map_get(rt->commands->claims, nc->m.name);
+    return m ? told_to_stay(m, nc, store_node(rt->store, m->node)) : hold_stops(rt, nc);
+}
+
 /* Is it still what was decided on? NULL, or what changed. */
 static const char *member_changed(const struct member *m)
 {
@@ -226,16 +261,12 @@ static const char *member_changed(const struct member *m)
     if (!np || np->m.deleted_ns || (m->pool_generation && np->m.generation != m->pool_generation)) {
         return "the NodePool changed";
     }
-    if (forbids(&n->m) || forbids(&nc->m)) {
-        return "it must not be disrupted any more";
-    }
     if (!node_has_taint(rt, n, TAINT_DISRUPTED) || !condition_true(&nc->conditions, COMMAND_MARK)) {
         return "its taint or mark was taken off";
     }
-    const char *held = hold_stops(rt, nc);
-    held = held ? held : unapproved(m, nc);
-    if (held) {
-        return held;
+    const char *stays = told_to_stay(m, nc, n);
+    if (stays) {
+        return stays;
     }
     return m->c->n_in == 0 && m->c->independent && command_expected(rt, n, nc)
                ? "pods are planned for it"
@@ -295,7 +326,7 @@ static void delete_member(struct member *m)
         const struct nodeclaim *nc = store_claim(rt->store, m->claim);
         const struct command_reason *reason = command_reason_of(c->reason);
         const struct departure why = {
-            .metric = reason->metric, .code = reason->mark, .voluntary = true};
+            .metric = reason->metric, .code = reason->mark, .stops = departure_stops};
         depart_order(c->all->depart, nc, &why);
         c->open++;
         return;
@@ -396,6 +427,21 @@ static void say_ready(const struct command *c, const struct nodeclaim *nc, bool 
                   command_reason_of(c->reason)->mark);
 }
 
+/* The first step of the claim that is not done. */
+static void note_trouble(struct command *c, const struct nodeclaim *nc)
+{
+    static const char *const steps[] = {"Launched", "Registered", "Initialized"};
+    for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+        const struct condition *v = condition_find(&nc->conditions, steps[i]);
+        if (v && v->status != STATUS_TRUE) {
+            if (!str_eq(v->reason, "AwaitingReconciliation")) {
+                snprintf(c->trouble, sizeof(c->trouble), "%.40s: %.150s", v->reason, v->message);
+            }
+            return;
+        }
+    }
+}
+
 /* NULL, or why the replacement comes to nothing. */
 static const char *replacement_look(struct command *c, struct replacement *r)
 {
@@ -404,6 +450,7 @@ static const char *replacement_look(struct command *c, struct replacement *r)
         return "a replacement came to nothing";
     }
     bool registered = claim_is(nc, "Registered");
+    note_trouble(c, nc);
     if (registered && !r->registered) {
         r->registered = true;
         c->progress_ns = now_of(c);
@@ -680,11 +727,6 @@ bool commands_opening(const struct commands *all)
         }
     }
     return false;
-}
-
-void commands_sweep(struct commands *c, const char *node)
-{
-    taint_sweep_node(c->sweep, node);
 }
 
 /* ---- life --------------------------------------------------------------------------------------

@@ -20,8 +20,10 @@
  *           nominated, so that nobody else takes them for empty
  *   delete  the NodeClaims; termination.h drains and ends them
  *
- * A command is all or nothing until its first deletion; after that it only goes forward. With
- * `independent`, which is for commands without replacements, each member goes or stays by itself.
+ * A command is all or nothing until its first deletion; after that it only goes forward. What a
+ * person says still counts then: a Hold, a decision taken back or do-not-disrupt keeps each member
+ * whose deletion was not accepted yet. With `independent`, which is for commands without
+ * replacements, each member goes or stays by itself.
  *
  * Undo, at every stage before the deletion: an objection, a write that fails (a conflict is the
  * world having moved), a replacement that cannot be created, goes away or comes to nothing
@@ -64,6 +66,7 @@
 #define COMMAND_WAIT_NS (10 * NS_PER_MIN)
 #define COMMAND_SWEEP_NS (10 * NS_PER_S)
 #define COMMAND_LOOK_NS (1 * NS_PER_S)
+#define COMMAND_TROUBLE 200
 #define ANN_REPLACES "karp.dev/replaces"
 
 struct commands;
@@ -99,6 +102,9 @@ void commands_start(struct commands *c);
 
 void command_start(struct commands *c, const struct command_spec *spec);
 
+/* While an end is being told: what was last seen to be wrong with a replacement, or "". */
+const char *commands_trouble(const struct commands *c);
+
 /* The claim is a member of a command. */
 bool commands_has(const struct commands *c, const char *claim);
 /* A command before its launch decides on this node's pods: others leave them out. */
@@ -106,8 +112,6 @@ bool command_holds_pods(const struct commands *c, const char *node);
 /* A command is between its start and the last answer to its launches: what it takes is not in the
  * store yet, so nobody decides on another one. */
 bool commands_opening(const struct commands *c);
-/* Taint and mark of this node are taken off soon, unless a command stands behind them. */
-void commands_sweep(struct commands *c, const char *node);
 
 /* What stands in for each other in that pool: of every command that launches or awaits replacements
  * the lesser of what leaves and what comes, in sum. capacity tells a claim's, NULL = unknown;
@@ -121,7 +125,8 @@ struct command_overlap commands_overlap(const struct commands *c, const char *po
                                         const struct order *coming, command_capacity_fn capacity,
                                         void *ctx, struct arena *a);
 
-/* Pods are expected on the node. */
+/* Pods are expected on the node: planned for it, or a command for which it came as a replacement
+ * has not got all its deletions accepted yet. */
 bool command_expected(struct runtime *rt, const struct node *n, const struct nodeclaim *nc);
 
 #define COMMAND_PLAN 64

@@ -55,7 +55,8 @@ struct command {
     const char *type;
     char plan[COMMAND_PLAN + 1]; /* "" = none */
     bool independent, undone;
-    bool in_vain; /* undone for a replacement's sake */
+    bool in_vain;                  /* undone for a replacement's sake */
+    char trouble[COMMAND_TROUBLE]; /* what was last seen to keep a replacement from being ready */
     enum command_stage stage;
     command_fn end;
     void *ctx;
@@ -77,6 +78,7 @@ struct command {
 
 struct commands {
     struct runtime *rt;
+    const struct command *closing; /* whose ends are being told */
     struct command *first;
     struct map *claims;   /* → struct member */
     struct map *by_node;  /* → struct member */

@@ -14,7 +14,6 @@
 #include "common/base/timefmt.h"
 #include "common/kube/events.h"
 #include "drain.h"
-#include "holds.h"
 #include "notice.h"
 
 struct order {
@@ -154,6 +153,15 @@ static bool mark_step(struct depart *d, const struct nodeclaim *nc, const struct
     return true;
 }
 
+static bool stopped(const struct depart *d, const struct nodeclaim *nc, const struct order *o)
+{
+    const char *why = o->why.stops && !nc->m.deleted_ns ? o->why.stops(d->rt, nc) : NULL;
+    if (why) {
+        log_info(d->rt->log, "not removing node", "NodeClaim", nc->m.name, "reason", why);
+    }
+    return why != NULL;
+}
+
 static enum queue_verdict handle(void *ctx, const char *key)
 {
     struct depart *d = ctx;
@@ -166,8 +174,7 @@ static enum queue_verdict handle(void *ctx, const char *key)
     if (!nc || !str_eq(nc->m.uid, o->uid)) {
         return end(d, key, true);
     }
-    bool held = o->why.voluntary && !nc->m.deleted_ns && hold_stops(d->rt, nc);
-    if (held || !gate_open(d->rt->gate)) {
+    if (stopped(d, nc, o) || !gate_open(d->rt->gate)) {
         return end(d, key, false);
     }
     if ((is_marked(nc) && mark_step(d, nc, o, &ret)) || code_step(d, nc, o, &ret) ||

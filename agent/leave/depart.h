@@ -17,8 +17,8 @@
  * Only a mark of our own decision (command.h) is replaced first: the deletion is not its. Each step
  * is one write that is tried until it is accepted (back-off from 250 ms to 5 s); an order is
  * settled when all are, or when the claim is gone. When this agent may no longer write, orders are
- * dropped unsettled, and so is a voluntary one that a Hold (holds.h) meets before the deletion:
- * whoever gave them knows how they come again.
+ * dropped unsettled, and so is one that its `stops` objects to before the deletion is accepted: a
+ * Hold (holds.h), a decision that was taken back. Whoever gave them knows how they come again.
  *
  * Counted in nodeclaims_disrupted_total; Event TerminatingOnInterruption for interruptions.
  */
@@ -41,7 +41,8 @@ struct departure {
     bool now;           /* nothing waits */
     bool urgent;        /* deleted before anything is said; whoever orders it will do so again */
     const char *code;   /* in the history; NULL: the mark */
-    bool voluntary;     /* a Hold stops it until the deletion is accepted */
+    /* Asked until the deletion is accepted: NULL, or why the claim stays. May be NULL itself. */
+    const char *(*stops)(struct runtime *rt, const struct nodeclaim *nc);
 };
 
 /* settled: every step was accepted, or the claim is no more. May be NULL. */

@@ -17,11 +17,11 @@
 #include "common/core/disrupt/candidate.h"
 #include "common/kube/events.h"
 #include "holds.h"
+#include "spared.h"
 
-/* A node that was decided on and has its quiet time, or was let go and has its peace. */
+/* A node that was decided on and has its quiet time. */
 struct waiting {
     char *uid;
-    bool spared;
     int64_t ripe_ns; /* monotonic */
 };
 
@@ -63,16 +63,14 @@ static const struct waiting *waiting_of(const struct emptiness *e, const struct 
 static bool nominated(void *ctx, const struct snapshot_node *n, const char **ret_pod UNUSED)
 {
     const struct emptiness *e = ctx;
-    const struct waiting *w = n->claim ? waiting_of(e, n) : NULL;
-    return (w && w->spared) || command_expected(e->rt, n->node, n->claim) ||
+    return command_expected(e->rt, n->node, n->claim) ||
            (n->claim && observer_removed(e->rt->observer, n->claim));
 }
 
 static bool in_command(void *ctx, const struct snapshot_node *n)
 {
     const struct emptiness *e = ctx;
-    const struct waiting *w = n->claim ? waiting_of(e, n) : NULL;
-    return n->claim && (commands_has(e->rt->commands, n->claim->m.name) || (w && !w->spared));
+    return n->claim && (commands_has(e->rt->commands, n->claim->m.name) || waiting_of(e, n));
 }
 
 static bool launches_failing(void *ctx, const struct snapshot_pool *p)
@@ -85,6 +83,12 @@ static const char *held(void *ctx, const struct snapshot_node *n)
 {
     const struct emptiness *e = ctx;
     return hold_stops_node(e->rt, n);
+}
+
+static int64_t let_go_until(void *ctx, const struct snapshot_node *n, enum disruption_reason reason)
+{
+    const struct emptiness *e = ctx;
+    return n->claim ? spared_until(e->rt->spared, n->claim, reason) : 0;
 }
 
 /* The second decision is only about nodes whose quiet time is over. */
@@ -163,6 +167,7 @@ static void decide(struct emptiness *e, struct candidate_in *in, struct decision
     in->reason = DISRUPT_EMPTY;
     in->facts.launches_failing = launches_failing;
     in->facts.held = held;
+    in->facts.let_go_until = let_go_until;
     in->facts.ctx = e;
     d->plan = candidate_empty_plan(&d->mem, in);
 }
@@ -185,11 +190,11 @@ static void decision_done(struct emptiness *e, struct decision *d)
     arena_done(&d->mem);
 }
 
-static bool wait_for(struct emptiness *e, const struct nodeclaim *nc, bool spared, int64_t ns)
+static bool wait_for(struct emptiness *e, const struct nodeclaim *nc, int64_t ns)
 {
     struct waiting *w = NEW(struct waiting);
     bool full = false;
-    *w = (struct waiting){.uid = xstrdup(nc->m.uid), .spared = spared, .ripe_ns = now_of(e) + ns};
+    *w = (struct waiting){.uid = xstrdup(nc->m.uid), .ripe_ns = now_of(e) + ns};
     waiting_drop(e, nc->m.name);
     map_put(e->waiting, nc->m.name, w, &full);
     if (full) {
@@ -210,7 +215,7 @@ static struct observer_step step_of(const struct snapshot_node *n)
 
 static void wait_quiet(struct emptiness *e, const struct snapshot_node *n)
 {
-    if (!wait_for(e, n->claim, false, EMPTINESS_QUIET_NS)) {
+    if (!wait_for(e, n->claim, EMPTINESS_QUIET_NS)) {
         return;
     }
     if (e->rt->observer) {
@@ -282,7 +287,7 @@ static void on_end(void *ctx, const char *node, const char *claim, enum command_
     const struct nodeclaim *nc = store_claim(e->rt->store, claim);
     (void)node;
     if (nc && how != COMMAND_REMOVED) {
-        wait_for(e, nc, true, EMPTINESS_SPARED_NS);
+        spared_put_briefly(e->rt->spared, SPARED_EMPTY, nc);
     }
 }
 

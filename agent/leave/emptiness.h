@@ -5,7 +5,7 @@
  *
  * A decision is made soon after pods, nodes, claims or pools changed, and every 10 s. A node that
  * is decided on waits EMPTINESS_QUIET_NS; then it must still be a candidate within the budget, from
- * a new snapshot. One that was tainted and then let go is left in peace for EMPTINESS_SPARED_NS:
+ * a new snapshot. One that was tainted and then let go is left in peace for SPARED_NS (spared.h):
  * what the last look found and the store does not show (a watch that is behind, a pod that cannot
  * be read) would else have it tainted again and again. Nothing is decided while another decision is
  * open, the store or the cloud is not ready, writing is not allowed, EC2 is failing or the clocks
@@ -23,7 +23,6 @@
 #include "agent/runtime.h"
 
 #define EMPTINESS_QUIET_NS (15 * NS_PER_S)
-#define EMPTINESS_SPARED_NS (60 * NS_PER_S)
 #define EMPTINESS_SOON_NS (200 * NS_PER_MS) /* after something flipped */
 #define EMPTINESS_PERIOD_NS (10 * NS_PER_S)
 #define EMPTINESS_ARENA_MAX ((size_t)256 << 20)

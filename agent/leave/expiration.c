@@ -147,7 +147,8 @@ static void sort_in(struct expiration *e, struct map *cohorts, const struct node
 
 static void let_go(struct expiration *e, struct cohort *c)
 {
-    static const struct departure why = {.metric = "expired", .mark = "Expired", .voluntary = true};
+    static const struct departure why = {
+        .metric = "expired", .mark = "Expired", .stops = hold_stops};
     size_t most = (c->n * EXPIRATION_SHARE_PERCENT + 99) / 100;
     most = most > EXPIRATION_SHARE_MIN ? most : EXPIRATION_SHARE_MIN;
     if (c->n_due > 0) {

@@ -214,7 +214,7 @@ static void say_blocked(const struct repair *r, const struct patient *p, const s
 static void repair(struct repair *r, const struct patient *p)
 {
     static const struct departure why = {
-        .metric = "unhealthy", .mark = "Unhealthy", .now = true, .voluntary = true};
+        .metric = "unhealthy", .mark = "Unhealthy", .now = true, .stops = hold_stops};
     const struct nodeclaim *nc = p->nc;
     if (r->rt->observer) {
         const struct observer_step s = {.reason = "Unhealthy", .out = &nc, .n_out = 1};

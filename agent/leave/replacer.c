@@ -9,9 +9,11 @@
 #include "agent/plan/picture.h"
 #include "agent/store/store.h"
 #include "agent/work/gate.h"
+#include "agent/work/marker.h"
 #include "command.h"
 #include "common/base/alloc.h"
 #include "common/base/map.h"
+#include "common/base/price.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
 #include "common/core/disrupt/candidate.h"
@@ -23,7 +25,6 @@
 struct replacer {
     struct runtime *rt;
     struct launchlog *launches;
-    struct spared *spared;
     struct timer period, soon, slice;
     /* the open placement */
     bool open;
@@ -76,7 +77,8 @@ static enum want want_of(const struct replacer *r, const struct nodeclaim *nc)
 static bool any_wanted(struct replacer *r)
 {
     for (MAP_EACH(store_all(r->rt->store, STORE_CLAIM), e)) {
-        if (want_of(r, map_value(e)) != WANT_NOTHING && !spared_has(r->spared, map_value(e))) {
+        if (want_of(r, map_value(e)) != WANT_NOTHING &&
+            !spared_has(r->rt->spared, SPARED_ASKED, map_value(e))) {
             return true;
         }
     }
@@ -191,7 +193,7 @@ static struct choice choose(struct replacer *r)
         struct choice c = {.node = n,
                            .want = n->claim ? want_of(r, n->claim) : WANT_NOTHING,
                            .moves = index.nodes[i].n_moving > 0};
-        if (c.want != WANT_NOTHING && !spared_has(r->spared, n->claim) &&
+        if (c.want != WANT_NOTHING && !spared_has(r->rt->spared, SPARED_ASKED, n->claim) &&
             (!best.node || goes_before(&c, &best)) && may_leave(r, &in, &rooms, n)) {
             best = c;
         }
@@ -208,9 +210,9 @@ static void on_end(void *ctx, const char *node, const char *claim, enum command_
     const struct nodeclaim *nc = store_claim(r->rt->store, claim);
     (void)node;
     if (how == COMMAND_REMOVED) {
-        spared_drop(r->spared, claim);
+        spared_drop(r->rt->spared, SPARED_ASKED, claim);
     } else if (nc) {
-        spared_put(r->spared, nc);
+        spared_put(r->rt->spared, SPARED_ASKED, nc);
     }
     look_soon(r);
 }
@@ -235,7 +237,7 @@ static void start(struct replacer *r, const struct snapshot_node *n, struct orde
                                   .n_out = 1,
                                   .n_in = n_in};
         for (uint32_t i = 0; i < n_in; i++) {
-            s.price_in_pusd_h += in[i]->price_pusd_h;
+            price_add(&s.price_in_pusd_h, in[i]->price_pusd_h);
         }
         observer_removes(r->rt->observer, &s);
         log_info(r->rt->log, "would disrupt node(s)", "reason", "drifted", "decision",
@@ -244,7 +246,7 @@ static void start(struct replacer *r, const struct snapshot_node *n, struct orde
         for (uint32_t i = 0; i < n_in; i++) {
             order_free(in[i]);
         }
-        spared_put(r->spared, n->claim);
+        spared_put(r->rt->spared, SPARED_ASKED, n->claim);
         return;
     }
     command_start(r->rt->commands, &spec);
@@ -274,7 +276,9 @@ static void open_decision(struct replacer *r, const char *claim)
     arena_init(&r->mem, 64 << 10, REPLACER_ARENA_MAX);
     store_freeze(r->rt->store);
     r->claim = xstrdup(claim);
+    (void)marker_decide(r->rt->marker, MARKER_REPLACE, NULL);
     picture_build(r->rt, &r->mem, &in, &r->snap);
+    marker_done(r->rt->marker);
 }
 
 static bool is_its(const struct snapshot_node *n, const struct pod *p)
@@ -346,7 +350,7 @@ static void act(struct replacer *r, const struct snapshot_node *n, const struct 
             order_free(in[i]);
         }
         say_blocked(r, n, why);
-        spared_put(r->spared, n->claim);
+        spared_put(r->rt->spared, SPARED_ASKED, n->claim);
         return;
     }
     for (uint32_t i = 0; i < res->n_existing; i++) {
@@ -362,9 +366,11 @@ static void slice(void *arg)
     struct replacer *r = arg;
     int64_t start_ns = now_of(r);
     bool done = false;
+    (void)marker_decide(r->rt->marker, MARKER_REPLACE, NULL);
     do {
         done = sched_step(r->sched, REPLACER_SLICE_UNITS);
     } while (!done && now_of(r) - start_ns < REPLACER_SLICE_NS);
+    marker_done(r->rt->marker);
     if (!done) {
         timer_set(&r->rt->timers, &r->slice, now_of(r), slice, r);
         return;
@@ -382,7 +388,9 @@ static void place(struct replacer *r)
     struct sched_options o;
     picture_options(r->rt, &r->mem, &o);
     o.max_types = REPLACER_TYPES_MAX;
+    (void)marker_decide(r->rt->marker, MARKER_REPLACE, NULL);
     r->sched = sched_begin(&r->mem, &r->snap, &o);
+    marker_done(r->rt->marker);
     timer_set(&r->rt->timers, &r->slice, now_of(r), slice, r);
 }
 
@@ -394,7 +402,7 @@ static bool may_decide(const struct replacer *r)
     struct runtime *rt = r->rt;
     return rt->opt->mode != MODE_PROVISION && store_synced(rt->store) && cloud_ready(rt->cloud) &&
            (rt->opt->mode == MODE_OBSERVE || gate_open(rt->gate)) && !cloud_failing(rt->cloud) &&
-           !runtime_clock_skewed(rt) && !r->open;
+           !runtime_clock_skewed(rt) && !marker_rests(rt->marker, MARKER_REPLACE) && !r->open;
 }
 
 static void look(void *arg)
@@ -449,7 +457,6 @@ struct replacer *replacer_new(struct runtime *rt)
     struct replacer *r = NEW(struct replacer);
     r->rt = rt;
     r->launches = launchlog_new(rt);
-    r->spared = spared_new(rt);
     store_subscribe(rt->store, STORE_CLAIM, on_claim, r);
     return r;
 }
@@ -463,7 +470,6 @@ void replacer_free(struct replacer *r)
     timer_stop(&r->rt->timers, &r->soon);
     timer_stop(&r->rt->timers, &r->slice);
     close_decision(r);
-    spared_free(r->spared);
     launchlog_free(r->launches);
     free(r);
 }

@@ -243,12 +243,12 @@ static void step(struct observer *o, const struct observer_step *s, bool now)
 {
     int64_t in = known(s->price_in_pusd_h), total = 0, before = 0;
     for (uint32_t i = 0; o->counting && i < s->n_out; i++) {
-        total += known(claim_price(o->rt, s->out[i]));
+        price_add(&total, claim_price(o->rt, s->out[i]));
     }
     for (uint32_t i = 0; o->counting && i < s->n_out; i++) {
         int64_t from = before;
         struct removal *r = removal_of(o, s->out[i]);
-        before += known(claim_price(o->rt, s->out[i]));
+        price_add(&before, claim_price(o->rt, s->out[i]));
         if (!r || r->counted) {
             continue;
         }
@@ -307,7 +307,7 @@ static void count_saved(struct observer *o)
     for (MAP_EACH(o->removals, e)) {
         const struct removal *r = map_value(e);
         if (r->counted && !r->over && r->saving_pusd_h > 0) {
-            sum += r->saving_pusd_h / 3600 * past_s;
+            price_add(&sum, r->saving_pusd_h / 3600 * past_s);
         }
     }
     o->saved_ns += past_s * NS_PER_S;

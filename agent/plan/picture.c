@@ -47,18 +47,41 @@ static void add_leaving(struct runtime *rt, struct arena *a, const struct pictur
     si->n_leaving = in->n_leaving;
 }
 
-static void leave_out_planned(struct runtime *rt, struct arena *a, struct snapshot_in *si)
+/* only: NULL, or the workload whose pods stay. */
+static void leave_out_planned(struct runtime *rt, struct arena *a, const char *only,
+                              struct snapshot_in *si)
 {
     const struct pod **pods = ARENA_NEW_N(a, const struct pod *, si->n_pods);
     uint32_t n = 0;
     for (uint32_t i = 0; i < si->n_pods; i++) {
         const struct pod *p = si->pods[i];
-        if (!intents_planned(rt->intents, p) && !command_holds_pods(rt->commands, p->node_name)) {
+        if (!intents_planned(rt->intents, p) && !command_holds_pods(rt->commands, p->node_name) &&
+            (!only || str_eq(only, picture_workload(p)))) {
             pods[n++] = p;
         }
     }
     si->pods = pods;
     si->n_pods = n;
+}
+
+const char *picture_workload(const struct pod *p)
+{
+    return p->owner_uid && *p->owner_uid ? p->owner_uid : p->m.uid;
+}
+
+const struct pod *picture_next(struct runtime *rt, struct arena *a, const char *after)
+{
+    struct snapshot_in si;
+    const struct pod *ret = NULL;
+    store_snapshot_in(rt->store, a, &si);
+    leave_out_planned(rt, a, NULL, &si);
+    for (uint32_t i = 0; i < si.n_pods; i++) {
+        const char *w = picture_workload(si.pods[i]);
+        if (str_cmp(w, after) > 0 && (!ret || str_cmp(w, picture_workload(ret)) < 0)) {
+            ret = si.pods[i];
+        }
+    }
+    return ret;
 }
 
 static const char *target_name(const struct snapshot_node *n)
@@ -106,7 +129,7 @@ struct snapshot_work *picture_begin(struct runtime *rt, struct arena *a,
     if (in->n_leaving > 0) {
         add_leaving(rt, a, in, &si);
     }
-    leave_out_planned(rt, a, &si);
+    leave_out_planned(rt, a, in->only, &si);
     si.planned = intents_all(rt->intents, a, &si.n_planned);
     ineffective_put(rt->ineffective, a, &si);
     poolgate_pools(rt, a, in->launches_left, &si);

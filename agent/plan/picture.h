@@ -19,9 +19,16 @@ struct picture_in {
     int64_t launches_left;    /* -1 = any number */
     const char *const *first; /* as of snapshot_in */
     uint32_t n_first;
+    const char *only; /* pods of this workload alone are to be placed (picture_next); "" = none;
+                       * NULL = all */
     const char *const *leaving; /* what if these claims left: their pods are to be placed, too */
     uint32_t n_leaving;
 };
+
+/* A pod of the first workload by name after that one whose pods are to be placed; NULL: there is
+ * none. A workload is a controller by its UID, or a pod by its own. Frozen as below. */
+const struct pod *picture_next(struct runtime *rt, struct arena *a, const char *after);
+const char *picture_workload(const struct pod *p);
 
 /* In parts: what of the agent's state is in it is as of now; its pods are there when snapshot_step
  * has said so. The arena is for the steps alone meanwhile. */

@@ -6,6 +6,7 @@
 #include "agent/store/intents.h"
 #include "agent/store/store.h"
 #include "agent/work/gate.h"
+#include "agent/work/marker.h"
 #include "agent/work/metrics.h"
 #include "batch.h"
 #include "common/base/alloc.h"
@@ -35,6 +36,11 @@ struct provisioner {
     int64_t begun_ns;
     uint32_t made; /* claims of the result that orders were made of */
     size_t open;   /* orders that are not answered yet */
+    /* After ends over all pods at once: one workload at a time. */
+    bool each;
+    char alone[64];      /* the workload; "" = none: before the first */
+    char alone_pod[512]; /* one of it; "" = the decision is about all pods, or none */
+    bool proven;         /* without pods it went well */
     /* UIDs of pods that the last decision did not get to, sorted */
     char **first;
     uint32_t n_first;
@@ -137,6 +143,32 @@ static void on_pool(void *arg, const char *key, const void *before, const void *
     }
 }
 
+/* ---- marks -------------------------------------------------------------------------------------
+ */
+
+static bool mark(struct provisioner *p)
+{
+    return marker_decide(p->rt->marker, p->each ? MARKER_PROVISION_NONE : MARKER_PROVISION,
+                         *p->alone_pod ? p->alone_pod : NULL);
+}
+
+/* What the next decision is about: all pods, or, where the process has ended over those, first
+ * none, then one workload after the other. False: that was the last. */
+static bool choose(struct provisioner *p, struct picture_in *in)
+{
+    p->each = marker_rests(p->rt->marker, MARKER_PROVISION);
+    p->alone_pod[0] = '\0';
+    in->only = p->each ? p->alone : NULL;
+    if (!p->each || !p->proven) {
+        return true;
+    }
+    const struct pod *pod = picture_next(p->rt, &p->mem, p->alone);
+    str_copy(p->alone, sizeof(p->alone), pod ? picture_workload(pod) : "");
+    snprintf(p->alone_pod, sizeof(p->alone_pod), "%.250s/%.250s", pod ? pod->m.ns : "",
+             pod ? pod->m.name : "");
+    return pod != NULL;
+}
+
 /* ---- deciding ----------------------------------------------------------------------------------
  */
 
@@ -178,11 +210,24 @@ static const char *target_name(const struct snapshot_node *n)
 
 static void end_decision(struct provisioner *p)
 {
+    p->wanted = p->wanted || (p->each && (*p->alone || !p->proven)); /* the next workload */
+    p->proven = p->proven || p->each;
+    p->picture = NULL;
     p->sched = NULL;
     arena_done(&p->mem);
     store_thaw(p->rt->store);
     p->stage = STAGE_CREATING;
     creates_done(p);
+}
+
+/* False: the process is over, or the pod was set aside meanwhile. */
+static bool begin_turn(struct provisioner *p)
+{
+    bool ok = mark(p);
+    if (!ok && !p->rt->ended) {
+        end_decision(p);
+    }
+    return ok;
 }
 
 static void apply_existing(struct provisioner *p, const struct sched_result *r)
@@ -226,10 +271,11 @@ static void send(struct provisioner *p, struct order *o)
     creator_send(p->rt->creator, o, "provisioned", on_created, p);
 }
 
+static void orders_slice(void *arg);
+
 /* In slices, like the decision: an order may name hundreds of types. */
-static void make_orders(void *arg)
+static void make_orders(struct provisioner *p)
 {
-    struct provisioner *p = arg;
     const struct sched_result *r = sched_result(p->sched);
     int64_t start_ns = now_of(p);
     while (p->made < r->n_claims && now_of(p) - start_ns < PROVISION_SLICE_NS) {
@@ -242,9 +288,18 @@ static void make_orders(void *arg)
         }
     }
     if (p->made < r->n_claims) {
-        timer_set(&p->rt->timers, &p->slice, now_of(p), make_orders, p);
+        timer_set(&p->rt->timers, &p->slice, now_of(p), orders_slice, p);
     } else {
         end_decision(p);
+    }
+}
+
+static void orders_slice(void *arg)
+{
+    struct provisioner *p = arg;
+    if (begin_turn(p)) {
+        make_orders(p);
+        marker_done(p->rt->marker);
     }
 }
 
@@ -263,7 +318,7 @@ static void finish(struct provisioner *p)
 static bool begin_pass(struct provisioner *p)
 {
     p->picture = NULL;
-    if (p->snap.n_pods == 0) {
+    if (p->snap.n_pods == 0 && !p->each) {
         return false;
     }
     struct sched_options o;
@@ -280,10 +335,14 @@ static void slice(void *arg)
     struct provisioner *p = arg;
     int64_t start_ns = now_of(p);
     bool done = false;
+    if (!begin_turn(p)) {
+        return;
+    }
     do {
         if (p->picture == NULL) {
             done = sched_step(p->sched, PROVISION_SLICE_UNITS);
         } else if (snapshot_step(p->picture) && !begin_pass(p)) {
+            marker_done(p->rt->marker);
             provision_report_nothing(p->report);
             end_decision(p);
             return;
@@ -294,19 +353,28 @@ static void slice(void *arg)
     } else {
         timer_set(&p->rt->timers, &p->slice, now_of(p), slice, p);
     }
+    marker_done(p->rt->marker);
 }
 
 static void begin(struct provisioner *p)
 {
-    const struct picture_in in = {.launches_left = creator_launches_left(p->rt->creator),
-                                  .first = (const char *const *)p->first,
-                                  .n_first = p->n_first};
+    struct picture_in in = {.launches_left = creator_launches_left(p->rt->creator),
+                            .first = (const char *const *)p->first,
+                            .n_first = p->n_first};
     p->wanted = false;
     p->begun_ns = now_of(p);
     arena_init(&p->mem, 64 << 10, PROVISION_ARENA_MAX);
     store_freeze(p->rt->store);
     p->stage = STAGE_DECIDING;
+    if (!choose(p, &in)) {
+        end_decision(p);
+        return;
+    }
+    if (!begin_turn(p)) {
+        return;
+    }
     p->picture = picture_begin(p->rt, &p->mem, &in, &p->snap);
+    marker_done(p->rt->marker);
     /* The nodes have taken this turn's time. */
     timer_set(&p->rt->timers, &p->slice, now_of(p), slice, p);
 }

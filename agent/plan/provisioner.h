@@ -11,6 +11,10 @@
  * Pods that are planned already are left out and their room is taken off their targets (intents.h).
  * Nothing that is decided here is kept but as such a plan: claims live in the API server.
  *
+ * Where the process ended twice over all pods at once (marker.h), each workload is decided on alone
+ * for an hour, after one decision for no pods; plans are dearer then, but all pods get their place
+ * but those over which it ends.
+ *
  * In observe mode everything is decided, told observer.h and logged, and nothing is written or
  * remembered. Batches close in half the time there, ahead of whoever is observed.
  */

@@ -269,6 +269,7 @@ static void enter(struct kind_store *k, const char *key, void *now)
         skip(k, key, &err);
     }
     k->full = true;
+    k->left_out++;
 }
 
 /* One that is set aside, or a pod that cannot be read. */
@@ -331,13 +332,32 @@ static bool was_ended(const struct kind_store *k, const char *key, int64_t rv)
     return version && rv <= *version;
 }
 
-static void drop(struct kind_store *k, const char *key)
+static void on_doubt(void *arg);
+
+static void doubt(struct kind_store *k)
 {
+    timer_set(&k->s->rt->timers, &k->doubt, clock_mono(k->s->rt->clock) + DOUBT_NS, on_doubt, k);
+}
+
+static bool of_karp(const struct kind_store *k)
+{
+    return k->kind == STORE_HOLD || k->kind == STORE_DREQ || k->kind == STORE_DGRANT;
+}
+
+/* name may be the key of one of our maps. Of the small kinds all must be known: where some were
+ * left out, they are listed anew. */
+static void drop(struct kind_store *k, const char *name)
+{
+    AUTO_FREE char *key = xstrdup(name);
     map_del(k->own, key);
     marker_gone(k->s->rt->marker, k->kind, key);
     void *before = map_del(k->objects, key);
     if (before) {
         change(k, key, before, NULL);
+    }
+    if (before && k->full && of_karp(k) && !k->relist) {
+        k->relist = true;
+        doubt(k);
     }
     if (before && admits(k)) {
         admission_drop(decoder_admission(k->s->rt->decoder), kind_rows[k->kind].kube, key);
@@ -345,8 +365,7 @@ static void drop(struct kind_store *k, const char *key)
     }
 }
 
-static void on_doubt(void *arg);
-static void kind_watch(struct kind_store *k);
+static void list_anew(struct kind_store *k);
 
 /* ---- reflector --------------------------------------------------------------------------------
  */
@@ -356,6 +375,7 @@ static void on_list_begin(void *arg)
     struct kind_store *k = arg;
     map_free(k->listed);
     k->listed = map_new(kind_rows[k->kind].max);
+    k->left_out = 0;
     k->seen_rv = 0; /* a server that was restored counts from an earlier version on */
 }
 
@@ -372,7 +392,7 @@ static bool went_back(struct kind_store *k, const char *key)
     }
     map_put(k->own, key, &k->doubt, NULL);
     k->relist = true;
-    timer_set(&k->s->rt->timers, &k->doubt, clock_mono(k->s->rt->clock) + DOUBT_NS, on_doubt, k);
+    doubt(k);
     return false;
 }
 
@@ -433,19 +453,16 @@ static void on_doubt(void *arg)
     for (MAP_EACH(k->own, o)) {
         any = any || map_value(o) == &k->doubt;
     }
-    if (any && k->relist) {
+    if (k->relist && (any || k->full)) {
         k->relist = false;
         map_clear(k->own); /* the next list is believed */
-        watch_free(k->watch);
-        kind_watch(k);
+        list_anew(k);
         return;
     }
     k->relist = false;
     for (MAP_EACH(k->own, e)) {
         if (map_value(e) == &k->doubt) {
-            char *key = xstrdup(map_key(e));
-            drop(k, key);
-            free(key);
+            drop(k, map_key(e));
         }
     }
 }
@@ -455,19 +472,18 @@ static void on_list_end(void *arg)
     struct kind_store *k = arg;
     struct map *listed = k->listed;
     k->listed = NULL;
-    bool doubt = false;
+    k->full = k->left_out > 0;
+    bool doubtful = false;
     for (MAP_EACH(k->objects, e)) {
         if (map_has(listed, map_key(e))) {
             continue;
         }
         if (map_has(k->own, map_key(e))) {
             map_put(k->own, map_key(e), &k->doubt, NULL);
-            doubt = true;
+            doubtful = true;
             continue;
         }
-        char *key = xstrdup(map_key(e));
-        drop(k, key);
-        free(key);
+        drop(k, map_key(e));
     }
     for (MAP_EACH(k->gone, g)) {
         if (!map_has(listed, map_key(g))) {
@@ -475,9 +491,8 @@ static void on_list_end(void *arg)
         }
     }
     map_free(listed);
-    if (doubt) {
-        timer_set(&k->s->rt->timers, &k->doubt, clock_mono(k->s->rt->clock) + DOUBT_NS, on_doubt,
-                  k);
+    if (doubtful) {
+        doubt(k);
     }
 }
 
@@ -491,16 +506,13 @@ static bool silent(const struct kind_store *k)
 static bool unserved(const struct kind_store *k)
 {
     const struct err *why = k->watch ? watch_error(k->watch) : NULL;
-    bool ours = k->kind == STORE_HOLD || k->kind == STORE_DREQ || k->kind == STORE_DGRANT;
-    return ours && why && why->kind == ERR_NOT_FOUND;
+    return of_karp(k) && why && why->kind == ERR_NOT_FOUND;
 }
 
 static void drop_all(struct kind_store *k)
 {
     for (MAP_EACH(k->objects, e)) {
-        char *key = xstrdup(map_key(e));
-        drop(k, key);
-        free(key);
+        drop(k, map_key(e));
     }
 }
 
@@ -649,6 +661,23 @@ void store_start(struct store *s)
     }
 }
 
+static void list_anew(struct kind_store *k)
+{
+    watch_free(k->watch);
+    kind_watch(k);
+}
+
+void store_refresh(struct store *s)
+{
+    static const enum store_kind kinds[] = {STORE_CLAIM, STORE_NODE, STORE_DREQ};
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        struct kind_store *k = &s->kinds[kinds[i]];
+        if (k->watch) {
+            list_anew(k);
+        }
+    }
+}
+
 bool store_listed(const struct store *s, enum store_kind kind)
 {
     const struct watch *w = s->kinds[kind].watch;
@@ -752,38 +781,6 @@ bool store_frozen(const struct store *s)
 
 /* ---- reading ----------------------------------------------------------------------------------
  */
-
-const struct pod *store_pod(const struct store *s, const char *ns, const char *name)
-{
-    char key[1024];
-    int n = snprintf(key, sizeof(key), "%s/%s", ns, name);
-    return n > 0 && (size_t)n < sizeof(key) ? map_get(s->kinds[STORE_POD].objects, key) : NULL;
-}
-
-const struct node *store_node(const struct store *s, const char *name)
-{
-    return map_get(s->kinds[STORE_NODE].objects, name);
-}
-
-const struct nodeclaim *store_claim(const struct store *s, const char *name)
-{
-    return map_get(s->kinds[STORE_CLAIM].objects, name);
-}
-
-const struct nodepool *store_pool(const struct store *s, const char *name)
-{
-    return map_get(s->kinds[STORE_POOL].objects, name);
-}
-
-const struct nodeclass *store_class(const struct store *s, const char *name)
-{
-    return map_get(s->kinds[STORE_CLASS].objects, name);
-}
-
-const struct map *store_all(const struct store *s, enum store_kind kind)
-{
-    return s->kinds[kind].objects;
-}
 
 const struct meta *store_meta(const struct store *s, enum store_kind kind, const char *key)
 {

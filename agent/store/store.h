@@ -70,6 +70,9 @@ void store_start(struct store *s);
  * count with their bare templates, default spread constraints know owners alone, and store_trouble
  * says so (but not that the server does not know a kind of karp.dev). */
 bool store_synced(const struct store *s);
+/* Lists anew what another agent writes: NodeClaims, Nodes, DisruptionRequests. Until then nothing
+ * is synced; what is known stays. */
+void store_refresh(struct store *s);
 /* This one was. */
 bool store_listed(const struct store *s, enum store_kind kind);
 /* PodDisruptionBudgets were listed and are heard of: else no pod may be moved by our own decision.
@@ -79,7 +82,8 @@ bool store_pdbs_known(const struct store *s);
  */
 bool store_holds_known(const struct store *s);
 /* DisruptionRequests, DisruptionGrants were listed, all of them, and are heard of: else nothing is
- * approved by them. */
+ * approved by them. Where more exist than are kept, they are listed anew soon after one has gone.
+ */
 bool store_requests_known(const struct store *s);
 bool store_grants_known(const struct store *s);
 /* The first kind that is not synced or whose watch has failed for long, with its last error; NULL

@@ -33,9 +33,11 @@ struct kind_store {
     int64_t seen_rv;  /* greatest version that the reflector showed since its last list began */
     int64_t started_ns;
     uint64_t skipped;
-    bool full;
+    bool full;         /* there are more than are known */
+    uint32_t left_out; /* of them, by the list that is under way */
     struct timer doubt;
-    bool relist; /* a list was older than a write of ours: if the watch does not tell, ask anew */
+    bool relist; /* a list was older than a write of ours: if the watch does not tell, ask anew; or
+                  * there is room again for what was left out */
     struct subscriber subs[STORE_MAX_SUBSCRIBERS];
     size_t n_subs;
 };

@@ -1,10 +1,45 @@
-/* store_view.c - nominations, and the store as a decision sees it; see store.h. */
+/* store_view.c - objects by name, nominations, and the store as a decision sees it; see store.h. */
 #include "agent/leave/notice.h"
 #include "agent/leave/pace.h"
 #include "common/base/alloc.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
 #include "store_internal.h"
+
+/* ---- objects -----------------------------------------------------------------------------------
+ */
+
+const struct pod *store_pod(const struct store *s, const char *ns, const char *name)
+{
+    char key[1024];
+    int n = snprintf(key, sizeof(key), "%s/%s", ns, name);
+    return n > 0 && (size_t)n < sizeof(key) ? map_get(s->kinds[STORE_POD].objects, key) : NULL;
+}
+
+const struct node *store_node(const struct store *s, const char *name)
+{
+    return map_get(s->kinds[STORE_NODE].objects, name);
+}
+
+const struct nodeclaim *store_claim(const struct store *s, const char *name)
+{
+    return map_get(s->kinds[STORE_CLAIM].objects, name);
+}
+
+const struct nodepool *store_pool(const struct store *s, const char *name)
+{
+    return map_get(s->kinds[STORE_POOL].objects, name);
+}
+
+const struct nodeclass *store_class(const struct store *s, const char *name)
+{
+    return map_get(s->kinds[STORE_CLASS].objects, name);
+}
+
+const struct map *store_all(const struct store *s, enum store_kind kind)
+{
+    return s->kinds[kind].objects;
+}
 
 /* ---- nominations ------------------------------------------------------------------------------
  */

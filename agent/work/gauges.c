@@ -53,12 +53,12 @@ static void count(const struct gauges *g, const char *pool, int64_t *nodes, int6
     for (MAP_EACH(store_all(g->rt->store, STORE_CLAIM), e)) {
         const struct nodeclaim *nc = map_value(e);
         const struct node *n = store_node_by_provider_id(g->rt->store, nc->provider_id, NULL);
-        if (!n || !str_eq(nc->pool, pool) || !claim_is(nc, "Initialized") ||
-            claim_is(nc, "InstanceTerminating")) {
+        if (!str_eq(nc->pool, pool) || !claim_is(nc, "Initialized") ||
+            claim_is(nc, "InstanceTerminating") || (!n && !nodeclaim_had_node(nc))) {
             continue;
         }
         ++*nodes;
-        *leaving += n->ready != STATUS_TRUE || store_leaving(g->rt->store, n);
+        *leaving += !n || n->ready != STATUS_TRUE || store_leaving(g->rt->store, n);
     }
 }
 

@@ -10,7 +10,8 @@
 
 #include <ctype.h>
 
-#define FORMAT "karp-marker-1"
+#define FORMAT "karp-marker-2"
+#define DECISION "Decision"
 #define POOL_TEXT 256
 
 /* What this process knows of a row beside the page. */
@@ -228,12 +229,13 @@ static enum marker_how verdict(struct marker *m, const struct marker_object *is)
 /* ---- marks ------------------------------------------------------------------------------------
  */
 
-static bool set_mark(struct marker *m, const struct marker_object *of, bool bare)
+static bool set_mark(struct marker *m, const struct marker_object *of, bool bare, bool alone)
 {
     struct marker_page *p = m->page;
     p->open = 0;
     p->now = *of;
     p->bare = bare;
+    p->alone = alone;
     p->open = 1;
     if (m->port->on_mark && !m->port->on_mark(m->port->ctx, p)) {
         struct err why = ERR_INIT;
@@ -271,17 +273,14 @@ enum marker_how marker_object(struct marker *m, enum store_kind kind, const char
     if (how != MARKER_WHOLE) {
         remember_pool(m, &of, kind, object);
     }
-    if (how != MARKER_LEAVE_OUT && !set_mark(m, &of, how == MARKER_BARE)) {
+    if (how != MARKER_LEAVE_OUT && !set_mark(m, &of, how == MARKER_BARE, false)) {
         return MARKER_LEAVE_OUT;
     }
     return how;
 }
 
-bool marker_look(struct marker *m, enum store_kind kind, const char *key)
+static bool mark_known(struct marker *m, enum store_kind kind, const char *key, bool alone)
 {
-    if (!m) {
-        return true;
-    }
     const char *name = store_kind_name(kind);
     uint32_t i = row_find(m, name, key);
     if (m->over || (i < m->page->n && m->state[i].held)) {
@@ -304,7 +303,27 @@ bool marker_look(struct marker *m, enum store_kind kind, const char *key)
     } else {
         snprintf(of.version, sizeof(of.version), "r%.30s", meta->resource_version);
     }
-    return set_mark(m, &of, false);
+    return set_mark(m, &of, false, alone);
+}
+
+bool marker_look(struct marker *m, enum store_kind kind, const char *key)
+{
+    return !m || mark_known(m, kind, key, false);
+}
+
+bool marker_decide(struct marker *m, const char *decision, const char *pod)
+{
+    struct marker_object of = {.kind = DECISION};
+    if (!m || pod) {
+        return !m || mark_known(m, STORE_POD, pod, true);
+    }
+    str_copy(of.key, sizeof(of.key), decision);
+    return !m->over && set_mark(m, &of, false, false);
+}
+
+bool marker_rests(const struct marker *m, const char *decision)
+{
+    return m && m->page->n > 0 && marker_is_aside(m, DECISION, NULL, decision);
 }
 
 bool marker_is_aside(const struct marker *m, const char *kind, const char *ns, const char *name)
@@ -350,8 +369,22 @@ const char *marker_pool_closed(const struct marker *m, const char *pool)
     return NULL;
 }
 
+static bool of_decision(const struct marker_row *r)
+{
+    return str_eq(r->of.kind, DECISION);
+}
+
 static void put_text(const struct marker *m, const struct marker_row *r, struct buf *out)
 {
+    if (of_decision(r)) {
+        buf_printf(
+            out,
+            "the agent's process ended %u times in it: it rests, or is made for one workload "
+            "at a time; as ever again after an hour, with another version of karp, or "
+            "without %s",
+            r->crashes, m->port->where);
+        return;
+    }
     buf_printf(out,
                "set aside: the agent's process ended %u times over it; it is tried again when %s "
                "changes, with another version of karp, or without %s",
@@ -403,9 +436,13 @@ static void tell(void *arg)
     int64_t now_ns = clock_mono(m->rt->clock);
     timer_set(&m->rt->timers, &m->timer, now_ns + MARKER_TELL_NS, tell, m);
     for (uint32_t i = m->page->n; i-- > 0;) {
+        bool lived = now_ns - m->born_ns >= MARKER_LIVED_NS;
+        if (lived && of_decision(&m->page->rows[i])) {
+            hold(m, i, false);
+        }
         if (m->state[i].held) {
             post(m, &m->page->rows[i]);
-        } else if (now_ns - m->born_ns >= MARKER_LIVED_NS) {
+        } else if (lived) {
             row_remove(m, i);
         }
     }
@@ -439,6 +476,10 @@ void marker_free(struct marker *m)
 
 void marker_start(struct marker *m)
 {
+    for (uint32_t i = 0; m && i < m->page->n; i++) {
+        const struct marker_row *r = &m->page->rows[i];
+        hold(m, i, of_decision(r) && r->crashes >= MARKER_CRASHES);
+    }
     if (m && m->page->n > 0) {
         timer_set(&m->rt->timers, &m->timer, m->born_ns + MARKER_TELL_NS, tell, m);
     }

@@ -6,8 +6,7 @@
  * being decoded (store.c) or looked at by a controller (queue.c) stands in a page of memory that
  * outlives the process (struct marker_port). A process that finds an open mark there at its start
  * knows over what the one before it died, whatever the way: a signal, abort, no memory left, a loop
- * without end that a probe cut short. Work that is about no single object (a plan for all pods, a
- * message of the queue) is not marked.
+ * without end that a probe cut short. A message of the queue is not marked.
  *
  *   once    the object is worked on as ever
  *   twice   it is set aside: only its identity is kept (bare.h), so that nothing is launched for it
@@ -15,6 +14,12 @@
  *           pool of a claim or node that is set aside launches nothing (poolgate.h): what it holds
  *           of the limits is not known.
  *   bare, and again: it is left out altogether
+ *
+ * A decision about the whole cluster is marked as such, turn by turn (kind "Decision"). Where the
+ * process ended twice in one, consolidation and replacements rest, and the pods to be placed are
+ * planned one workload after the other, each marked as that pod, so that the one over which it ends
+ * is found and set aside like any other. Before that a plan for no pods is made: what ends over
+ * that is no pod's fault. After MARKER_LIVED_NS without an end all goes on as ever.
  *
  * Everything else is served. An object is tried again, once, when it has changed: its generation,
  * or, where it has none (Nodes), its resourceVersion, but those at most MARKER_TRIES times; or when
@@ -70,6 +75,7 @@ struct marker_page {
     char program[40]; /* version of karp that wrote it */
     uint32_t open;    /* now is being worked on */
     uint32_t bare;
+    uint32_t alone; /* now is what a decision is about, alone */
     struct marker_object now;
     uint32_t n;
     struct marker_row rows[MARKER_ROWS_MAX];
@@ -101,6 +107,16 @@ enum marker_how marker_object(struct marker *m, enum store_kind kind, const char
                               const json_t *object);
 /* A controller's look begins; false: leave it alone. */
 bool marker_look(struct marker *m, enum store_kind kind, const char *key);
+#define MARKER_PROVISION "provisioning"
+#define MARKER_PROVISION_NONE "provisioning for no pods"
+#define MARKER_REPLACE "replacement"
+#define MARKER_CONSOLIDATE "consolidation"
+
+/* A turn of a decision begins: about all there is, or about the workload of this pod ("ns/name")
+ * alone. False: leave it; the process is over, or the workload set aside. */
+bool marker_decide(struct marker *m, const char *decision, const char *pod);
+/* The process ended in it again and again. */
+bool marker_rests(const struct marker *m, const char *decision);
 /* What of it is known is not enough to write it (a merge patch replaces lists). */
 bool marker_is_aside(const struct marker *m, const char *kind, const char *ns, const char *name);
 /* The work is done. */
@@ -110,7 +126,7 @@ void marker_gone(struct marker *m, enum store_kind kind, const char *key);
 
 /* NULL, or why nothing is launched in this pool (good until the next call of this module). */
 const char *marker_pool_closed(const struct marker *m, const char *pool);
-/* What is set aside, by index; false at the end. object is "nodepool/name". */
+/* What is set aside, by index; false at the end. object is "nodepool/name", "decision/name". */
 bool marker_aside(const struct marker *m, size_t i, struct buf *ret_object, struct buf *ret_text);
 
 #endif

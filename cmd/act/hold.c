@@ -17,9 +17,19 @@
 #define STOPS "No consolidation, drift, expiry or repair"
 #define GOES_ON "Interruptions and deletions by others still apply.\n"
 
-enum verb { VERB_PAUSE, VERB_HOLD, VERB_CORDON, VERB_RESUME, VERB_UNHOLD, VERB_UNCORDON };
+enum verb {
+    VERB_PAUSE,
+    VERB_HOLD,
+    VERB_CORDON,
+    VERB_CORDON_NODE,
+    VERB_RESUME,
+    VERB_UNHOLD,
+    VERB_UNCORDON,
+    VERB_UNCORDON_NODE
+};
 
-static const char *const verb_names[] = {"pause", "hold", "cordon", "resume", "unhold", "uncordon"};
+static const char *const verb_names[] = {"pause",  "hold",   "cordon",   "cordon",
+                                         "resume", "unhold", "uncordon", "uncordon"};
 
 struct target {
     enum hold_target kind;
@@ -31,6 +41,7 @@ struct target {
 struct holder {
     struct cmd *c;
     enum verb verb;
+    hold_mark_fn *mark; /* nodes, before their Holds; NULL = there is none */
     struct world w;
     struct arena a;
     struct facts facts;
@@ -85,6 +96,7 @@ static const char *target_text(struct holder *h, const struct target *t)
 static void add_target(struct holder *h, enum hold_target kind, const char *name, const char *node)
 {
     const char *hold = kind == HOLD_CLUSTER     ? "pause"
+                       : h->mark                ? arena_printf(&h->a, "cordon-node-%s", node)
                        : kind == HOLD_CLAIM     ? arena_printf(&h->a, "nodeclaim-%s", name)
                        : h->verb == VERB_CORDON ? arena_printf(&h->a, "cordon-%s", name)
                                                 : arena_printf(&h->a, "nodepool-%s", name);
@@ -106,7 +118,7 @@ static int find(void *ctx, enum kube_kind kind, const char *name, struct err *re
     } else if (nc) {
         add_target(h, HOLD_CLAIM, nc->m.name, n ? name : nc->node_name);
     } else if (back && kind != KIND_NODE_POOL) {
-        add_target(h, kind == KIND_NODE ? HOLD_NODE : HOLD_CLAIM, name, "");
+        add_target(h, kind == KIND_NODE ? HOLD_NODE : HOLD_CLAIM, name, h->mark ? name : "");
     } else {
         return n ? target_unmanaged(name, reterr) : target_missing(w, kind, name, reterr);
     }
@@ -137,6 +149,10 @@ static bool is_about(const struct hold *one, const struct target *t)
 static bool lets_go(const struct holder *h, const struct hold *one, const struct target *t)
 {
     bool scope = t->kind != HOLD_POOL || one->all == (h->verb == VERB_UNCORDON);
+    if (h->mark) { /* by its name: the node's claim may be gone */
+        return str_eq(one->m.name, t->hold) &&
+               (one->target == HOLD_CLAIM || one->target == HOLD_NODE) && !one->problem;
+    }
     return is_about(one, t) && scope && (one->target != HOLD_CLUSTER || !one->problem);
 }
 
@@ -157,6 +173,18 @@ static int known(const struct holder *h, struct err *reterr)
     if (h->w.absent[KIND_HOLD]) {
         return err_set(reterr, ERR_NOT_FOUND,
                        "the cluster does not know Holds: the CRD holds.karp.dev is not installed");
+    }
+    return 0;
+}
+
+static int names_free(const struct holder *h, struct err *reterr)
+{
+    for (size_t i = 0; i < h->n_targets && !takes_back(h); i++) {
+        const struct hold *old = hold_named(h, h->targets[i].hold);
+        if (old && !is_about(old, &h->targets[i])) {
+            return err_set(reterr, ERR_INVALID, "the Hold %s is there and about something else",
+                           old->m.name);
+        }
     }
     return 0;
 }
@@ -245,12 +273,7 @@ static int write_hold(struct holder *h, const struct target *t, struct err *rete
 
 static int place(struct holder *h, const struct target *t, struct err *reterr)
 {
-    static const char *const done[] = {"paused", "held", "cordoned"};
-    const struct hold *old = hold_named(h, t->hold);
-    if (old && !is_about(old, t)) {
-        return err_set(reterr, ERR_INVALID, "the Hold %s is there and about something else",
-                       t->hold);
-    }
+    static const char *const done[] = {"paused", "held", "cordoned", "held"};
     if (write_hold(h, t, reterr) != 0) {
         return -1;
     }
@@ -282,7 +305,7 @@ static const char *still(struct holder *h, const struct target *t)
 
 static int release(struct holder *h, const struct target *t, struct err *reterr)
 {
-    static const char *const done[] = {"resumed", "no longer held", "uncordoned"};
+    static const char *const done[] = {"resumed", "no longer held", "uncordoned", "no longer held"};
     static const char *const none[] = {"is not paused", "is not held", "is not cordoned"};
     size_t n = 0, at = (size_t)h->verb - VERB_RESUME;
     for (size_t i = 0; i < world_n(&h->w, KIND_HOLD); i++) {
@@ -294,9 +317,11 @@ static int release(struct holder *h, const struct target *t, struct err *reterr)
             }
         }
     }
-    (void)fprintf(h->c->out, "%s %s%s\n", target_text(h, t), n ? done[at] : none[at],
-                  n ? change_suffix(h->c) : "");
-    const char *other = still(h, t);
+    if (n || !h->mark) {
+        (void)fprintf(h->c->out, "%s %s%s\n", target_text(h, t), n ? done[at] : none[at],
+                      n ? change_suffix(h->c) : "");
+    }
+    const char *other = h->mark ? NULL : still(h, t);
     if (other) {
         cmd_warn(h->c, "%s is still held: %s", target_text(h, t), text_safe(&h->a, other));
     }
@@ -305,7 +330,8 @@ static int release(struct holder *h, const struct target *t, struct err *reterr)
 
 static void explain(struct holder *h)
 {
-    static const char *const back[] = {"resume", "unhold ", "uncordon "};
+    static const char *const back[] = {"resume", "unhold ", "uncordon ", "uncordon "};
+    const struct target *t = &h->targets[0];
     if (takes_back(h)) {
         return;
     }
@@ -313,7 +339,9 @@ static void explain(struct holder *h)
                   stops_all(h) ? ", and no new nodes: pods that need one wait" : "");
     if (change_mode(h->c) == CHANGE_REAL) {
         (void)fprintf(h->c->err, "Take it back:  kubectl karp %s%s%s\n", back[h->verb],
-                      h->verb == VERB_PAUSE ? "" : target_text(h, &h->targets[0]),
+                      h->verb == VERB_PAUSE ? ""
+                      : h->mark             ? text_safe(&h->a, t->node)
+                                            : target_text(h, t),
                       h->n_targets > 1 ? " ..." : "");
     }
 }
@@ -327,6 +355,9 @@ static int act(struct holder *h, struct err *reterr)
     h->by = change_mode(h->c) == CHANGE_CLIENT ? "" : connect_whoami(&h->n, &h->a);
     if (is_grave(h, &question) && !change_agreed(h->c, question)) {
         return 0;
+    }
+    if (h->mark && h->mark(h->c, &h->n, reterr) != 0) {
+        return -1;
     }
     for (size_t i = 0; i < h->n_targets; i++) {
         int rc =
@@ -345,6 +376,7 @@ static int read_until(struct holder *h, struct err *reterr)
 {
     const struct cmd_opts *o = h->c->o;
     bool full;
+    int64_t for_ns = h->mark ? o->hold_ns : o->for_ns;
     h->until_ns = HOLD_WITHOUT_END;
     if (o->until && o->for_ns) {
         return err_set(reterr, ERR_INVALID, "say either --until or --for");
@@ -352,8 +384,8 @@ static int read_until(struct holder *h, struct err *reterr)
     if (o->until && gather_time("until", o->until, now_ns(h), &h->until_ns, &full, reterr) != 0) {
         return -1;
     }
-    if (o->for_ns && __builtin_add_overflow(now_ns(h), o->for_ns, &h->until_ns)) {
-        return err_set(reterr, ERR_INVALID, "--for is too long");
+    if (for_ns && __builtin_add_overflow(now_ns(h), for_ns, &h->until_ns)) {
+        return err_set(reterr, ERR_INVALID, "--%s is too long", h->mark ? "hold" : "for");
     }
     return h->until_ns > now_ns(h) ? 0
                                    : err_set(reterr, ERR_INVALID, "--until %s is over", o->until);
@@ -361,11 +393,13 @@ static int read_until(struct holder *h, struct err *reterr)
 
 static int hold_all(struct holder *h, struct err *reterr)
 {
-    static const uint64_t kinds = GATHER(KIND_NODE) | GATHER(KIND_NODE_CLAIM) |
-                                  GATHER(KIND_NODE_POOL) | GATHER(KIND_LEASE) |
-                                  GATHER(KIND_CONFIG_MAP) | GATHER(KIND_HOLD);
-    if (gather(h->c, kinds, &h->w, reterr) != 0 || known(h, reterr) != 0 ||
-        read_until(h, reterr) != 0) {
+    static const uint64_t all = GATHER(KIND_NODE) | GATHER(KIND_NODE_CLAIM) |
+                                GATHER(KIND_NODE_POOL) | GATHER(KIND_LEASE) |
+                                GATHER(KIND_CONFIG_MAP) | GATHER(KIND_HOLD);
+    /* A node is uncordoned where karp is unknown, too, and by whom Holds are hidden from. */
+    bool holds_only = h->verb == VERB_UNCORDON_NODE;
+    if (gather(h->c, holds_only ? GATHER(KIND_HOLD) : all, &h->w, reterr) != 0 ||
+        (!holds_only && known(h, reterr) != 0) || read_until(h, reterr) != 0) {
         return -1;
     }
     if (h->verb == VERB_PAUSE || h->verb == VERB_RESUME) {
@@ -373,13 +407,16 @@ static int hold_all(struct holder *h, struct err *reterr)
     } else if (targets_read(h->c, &h->a, verb_names[h->verb], find, h, reterr) != 0) {
         return -1;
     }
+    if (names_free(h, reterr) != 0) {
+        return -1;
+    }
     facts_read(&h->w, &h->a, &h->facts);
     return takes_back(h) || somebody_obeys(h) ? act(h, reterr) : 0;
 }
 
-static int run(struct cmd *c, enum verb verb, struct err *reterr)
+static int run(struct cmd *c, enum verb verb, hold_mark_fn *mark, struct err *reterr)
 {
-    struct holder h = {.c = c, .verb = verb, .by = ""};
+    struct holder h = {.c = c, .verb = verb, .mark = mark, .by = ""};
     arena_init(&h.a, 0, SIZE_MAX);
     world_init(&h.w, c->o->agent_namespace);
     h.targets = ARENA_NEW_N(&h.a, struct target, c->o->words.n + 1);
@@ -397,7 +434,7 @@ static int without_words(struct cmd *c, enum verb verb, struct err *reterr)
                        "%s is about the whole cluster; see hold for nodes and nodepools",
                        verb_names[verb]);
     }
-    return run(c, verb, reterr);
+    return run(c, verb, NULL, reterr);
 }
 
 static int with_words(struct cmd *c, enum verb verb, struct err *reterr)
@@ -406,12 +443,17 @@ static int with_words(struct cmd *c, enum verb verb, struct err *reterr)
         return err_set(reterr, ERR_INVALID, "say: %s NODE, or %s nodepool/NAME", verb_names[verb],
                        verb_names[verb]);
     }
-    return run(c, verb, reterr);
+    return run(c, verb, NULL, reterr);
 }
 
 int hold_cordon_pools(struct cmd *c, bool on, struct err *reterr)
 {
-    return run(c, on ? VERB_CORDON : VERB_UNCORDON, reterr);
+    return run(c, on ? VERB_CORDON : VERB_UNCORDON, NULL, reterr);
+}
+
+int hold_cordon_nodes(struct cmd *c, bool on, hold_mark_fn *mark, struct err *reterr)
+{
+    return run(c, on ? VERB_CORDON_NODE : VERB_UNCORDON_NODE, mark, reterr);
 }
 
 static int cmd_pause(struct cmd *c, struct err *reterr)

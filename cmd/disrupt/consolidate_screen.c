@@ -204,6 +204,18 @@ static void put_actions(const struct consolidate_screen *x, struct buf *out)
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
+/* By Holds, every step. */
+static bool all_held(const struct consolidate_screen *x)
+{
+    for (uint32_t i = 0; i < x->p->n_steps; i++) {
+        const struct consolidate_step *s = &x->p->steps[i];
+        if (s->n_held_by == 0 || s->held_by[0].code != REASON_Held) {
+            return false;
+        }
+    }
+    return x->p->n_steps > 0;
+}
+
 static void put_who(const struct consolidate_screen *x, struct buf *out)
 {
     const struct facts *f = &x->v->d->facts;
@@ -215,6 +227,11 @@ static void put_who(const struct consolidate_screen *x, struct buf *out)
         if (f->mode && !str_eq(f->mode, "full")) {
             buf_printf(out, "Who acts: nobody, karp-agent is in mode %s.\n",
                        text_safe(x->a, f->mode));
+            return;
+        }
+        if (all_held(x)) {
+            buf_printf(out, "Who acts: nobody as long as that lasts: %s.\n",
+                       disrupt_reason(x->v->d, &x->p->steps[0].held_by[0]));
             return;
         }
         buf_puts(out,

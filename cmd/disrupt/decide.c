@@ -197,9 +197,26 @@ static const struct ec2_fact *fact_of(const struct decider *d, const char *name)
     return NULL;
 }
 
+/* Where the prices say so. */
+static uint64_t offered_as_told(const struct decider *d, const struct catalog *c, const char *type,
+                                bool *ret_known)
+{
+    uint64_t ret = 0;
+    for (uint32_t z = 0; z < catalog_n_zones(c); z++) {
+        const char *zone = sym_str(d->w->syms, catalog_zone(c, z));
+        ret |= (uint64_t)prices_offered(d->prices, type, zone, ret_known) << z;
+    }
+    return ret;
+}
+
 /* Bits per zone of the catalog in which the type is offered. */
 static uint64_t offered_in(const struct decider *d, const struct catalog *c, const char *type)
 {
+    bool known = false;
+    uint64_t told = offered_as_told(d, c, type, &known);
+    if (known) {
+        return told;
+    }
     const char *region = prices_region(d->prices);
     const char *const *zones = ec2_builtin_zones(region);
     uint64_t builtin = ec2_builtin_offered(region, type), ret = 0;

@@ -107,14 +107,22 @@ static bool published(const struct disrupt *d, const char *code)
     return false;
 }
 
-static bool launches_failing(UNUSED void *ctx, const struct snapshot_pool *p)
+static bool launches_failing(void *ctx, const struct snapshot_pool *p)
 {
-    return pool_has(p, "LaunchIneffective") || pool_has(p, "RegistrationFailing");
+    const struct disrupt *d = ctx;
+    return facts_launches_fail(&d->facts, p->np->m.name) || pool_has(p, "LaunchIneffective") ||
+           pool_has(p, "RegistrationFailing");
 }
 
 static int64_t churn_until(UNUSED void *ctx, const struct snapshot_node *n)
 {
     return n->pool ? candidate_churn_until(n->pool->np) : 0;
+}
+
+static int64_t let_go_until(void *ctx, const struct snapshot_node *n, enum disruption_reason reason)
+{
+    const struct disrupt *d = ctx;
+    return n->claim ? facts_spared_until(&d->facts, n->claim, reason) : 0;
 }
 
 static bool drift_suspect(UNUSED void *ctx, const struct snapshot_pool *p)
@@ -275,6 +283,7 @@ static int plan(struct session *s, unsigned reasons, bool any_policy, struct dis
                                     .launches_failing = launches_failing,
                                     .held = ours ? held : NULL,
                                     .churn_until = churn_until,
+                                    .let_go_until = let_go_until,
                                     .price_suspect = price_suspect,
                                     .drift_suspect = drift_suspect,
                                     .denied = ours ? denied : NULL,
@@ -327,11 +336,22 @@ const struct consolidate_step *disrupt_step_of(const struct disrupt *d,
     return v && v->step >= 0 ? &d->plan->steps[v->step] : NULL;
 }
 
-int64_t disrupt_held_back(const struct disrupt *d)
+static enum disrupt_holder holder(enum reason_code code)
 {
-    int64_t ret = 0;
+    return code == REASON_Budget ? HOLDER_BUDGET
+           : code == REASON_Held ? HOLDER_HOLD
+                                 : HOLDER_DECISION;
+}
+
+struct disrupt_held disrupt_held_back(const struct disrupt *d)
+{
+    struct disrupt_held ret = {.all_pusd_h = 0};
     for (uint32_t i = 0; i < d->plan->n_steps; i++) {
-        ret += d->plan->steps[i].n_held_by > 0 ? d->plan->steps[i].saving_pusd_h : 0;
+        const struct consolidate_step *s = &d->plan->steps[i];
+        if (s->n_held_by > 0) {
+            ret.all_pusd_h += s->saving_pusd_h;
+            ret.by_pusd_h[holder(s->held_by[0].code)] += s->saving_pusd_h;
+        }
     }
     return ret;
 }

@@ -55,8 +55,12 @@ const struct consolidate_step *disrupt_step_of(const struct disrupt *d,
                                                const struct snapshot_node *n);
 /* The grant that stands for a decision about the node, which is asked for; or NULL. */
 const struct dgrant *disrupt_grant(const struct disrupt *d, const struct snapshot_node *n);
-/* Savings of the whole plan, and of the steps of it that something holds. */
-int64_t disrupt_held_back(const struct disrupt *d);
+/* What the steps save that something holds, by what holds them first. */
+enum disrupt_holder { HOLDER_BUDGET, HOLDER_HOLD, HOLDER_DECISION, HOLDERS };
+struct disrupt_held {
+    int64_t all_pusd_h, by_pusd_h[HOLDERS];
+};
+struct disrupt_held disrupt_held_back(const struct disrupt *d);
 /* A pool has such a policy. */
 bool disrupt_kept_by_policy(const struct session *s);
 

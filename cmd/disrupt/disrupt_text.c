@@ -49,6 +49,9 @@ static const char *waiting(const struct disrupt *d, const struct reason *r)
 {
     struct arena *a = &d->s->a;
     int64_t now = d->s->w.now_ns;
+    if (r->text) {
+        return arena_printf(a, "%s until %s", r->text, screen_clock(a, r->until_ns, now));
+    }
     if (r->until_ns == 0 || r->until_ns == NS_NEVER || r->since_ns == 0) {
         return NULL;
     }

@@ -201,8 +201,7 @@ void poolview_build(struct session *s, const struct snapshot_pool *p, const stru
             ret->n = fleet->pools[i].n;
         }
     }
-    budget_rows(p->np, (int64_t)ret->n.initialized - ret->n.terminating, ret->n.disrupting,
-                s->w.now_ns, ret->budgets);
+    budget_rows(p->np, ret->n.counted, ret->n.disrupting, s->w.now_ns, ret->budgets);
     read_types(ret);
     read_launches(ret);
     verdict(ret);

@@ -17,7 +17,7 @@ static void put_head(const struct poolview *v, struct buf *out)
 {
     struct arena *a = &v->s->a;
     const struct nodepool *np = v->p->np;
-    uint32_t launching = v->n.state[NODE_LAUNCHING];
+    uint32_t launching = v->n.state[NODE_LAUNCHING], lost = v->n.state[NODE_LOST];
     buf_puts(out, "NodePool ");
     term_put(&v->s->c->term, COLOR_BOLD, text_safe(a, np->m.name), out);
     buf_printf(out, GAP "EC2NodeClass %s" GAP "%s", text_safe(a, np->class_ref.name),
@@ -25,6 +25,9 @@ static void put_head(const struct poolview *v, struct buf *out)
     buf_puts(out, screen_count(a, v->n.initialized, "node"));
     if (launching) {
         buf_printf(out, ", %u launching", launching);
+    }
+    if (lost) {
+        buf_printf(out, ", %u lost", lost);
     }
     if (v->s->money) {
         bool any = v->n.cost.priced > 0 || v->n.cost.unpriced == 0;

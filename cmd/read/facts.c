@@ -4,6 +4,7 @@
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
 #include "common/base/timefmt.h"
+#include "common/core/consent/approval.h"
 
 #define KARP_IDENTITY "karp-agent-"
 
@@ -57,6 +58,11 @@ static int64_t time_of(const json_t *o, const char *key)
     return s && timefmt_parse_rfc3339(s, &ns) ? ns : 0;
 }
 
+int64_t facts_written_ns(const struct world *w)
+{
+    return time_of(w->facts, "writtenAt");
+}
+
 static int stockout_cmp(const void *x, const void *y)
 {
     const struct facts_stockout *a = x, *b = y;
@@ -108,6 +114,44 @@ static void read_attention(const struct world *w, struct arena *a, struct facts 
     ret->attention = v;
 }
 
+static unsigned reasons_of(const json_t *list)
+{
+    unsigned ret = 0;
+    for (size_t i = 0; i < list_size(list); i++) {
+        ret |= approval_reason_named(json_string_value(json_array_get(list, i)));
+    }
+    return ret;
+}
+
+static void read_spared(const struct world *w, struct arena *a, struct facts *ret)
+{
+    const json_t *list = jsonx_arr(w->facts, "spared");
+    size_t max = list_size(list);
+    struct facts_spared *v = ARENA_NEW_N(a, struct facts_spared, max);
+    for (size_t i = 0; i < max; i++) {
+        const json_t *o = json_array_get(list, i);
+        struct facts_spared one = {jsonx_str_or(o, "nodeClaim", ""), jsonx_str_or(o, "uid", ""),
+                                   reasons_of(jsonx_arr(o, "reasons")), time_of(o, "until")};
+        if (one.until_ns > w->now_ns) {
+            v[ret->n_spared++] = one;
+        }
+    }
+    ret->spared = v;
+}
+
+static void read_failing(const struct world *w, struct arena *a, struct facts *ret)
+{
+    const json_t *list = jsonx_arr(w->facts, "launchesFailing");
+    size_t max = list_size(list);
+    const char **v = ARENA_NEW_N(a, const char *, max);
+    for (size_t i = 0; i < max; i++) {
+        const char *pool = json_string_value(json_array_get(list, i));
+        v[ret->n_failing] = pool;
+        ret->n_failing += pool != NULL;
+    }
+    ret->failing = v;
+}
+
 static void read_observations(const struct world *w, struct arena *a, struct facts *ret)
 {
     const json_t *list = jsonx_arr(w->facts, OBSERVATION_KEY);
@@ -133,6 +177,30 @@ bool facts_observed(const struct facts *f, const struct nodeclass *cls, const ch
     return false;
 }
 
+int64_t facts_spared_until(const struct facts *f, const struct nodeclaim *nc,
+                           enum disruption_reason reason)
+{
+    int64_t ret = 0;
+    for (size_t i = 0; i < f->n_spared; i++) {
+        const struct facts_spared *one = &f->spared[i];
+        if ((one->reasons & (unsigned)reason) && one->until_ns > ret &&
+            str_eq(one->claim, nc->m.name) && str_eq(one->uid, nc->m.uid)) {
+            ret = one->until_ns;
+        }
+    }
+    return ret;
+}
+
+bool facts_launches_fail(const struct facts *f, const char *pool)
+{
+    for (size_t i = 0; i < f->n_failing; i++) {
+        if (str_eq(f->failing[i], pool)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 uint32_t facts_reservation_left(const struct world *w, const char *id)
 {
     const json_t *v = json_object_get(jsonx_obj(w->facts, "capacityReservations"), id);
@@ -151,7 +219,9 @@ void facts_read(const struct world *w, struct arena *a, struct facts *ret)
     if (!w->facts || ret->charge == CHARGE_KARPENTER) {
         return; /* what is published is about another controller */
     }
+    read_spared(w, a, ret);
+    read_failing(w, a, ret);
     ret->version = jsonx_str_or(w->facts, "version", ret->version);
     ret->mode = jsonx_str(w->facts, "options.mode");
-    ret->synced_ns = time_of(w->facts, "writtenAt");
+    ret->synced_ns = facts_written_ns(w);
 }

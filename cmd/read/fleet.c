@@ -1,7 +1,9 @@
 /* fleet.c - see fleet.h. */
 #include "fleet.h"
 
+#include "common/base/price.h"
 #include "common/base/str.h"
+#include "common/core/disrupt/candidate.h"
 #include "common/core/labels.h"
 
 bool fleet_managed(const struct snapshot_node *n)
@@ -13,6 +15,9 @@ enum node_state fleet_state(const struct snapshot_node *n)
 {
     if (n->leaving) {
         return NODE_DRAINING;
+    }
+    if (!n->node && nodeclaim_had_node(n->claim)) {
+        return NODE_LOST;
     }
     if (!n->node || !n->initialized) {
         return NODE_LAUNCHING;
@@ -50,7 +55,7 @@ static void count_cost(const struct snapshot *s, const struct snapshot_node *n,
         return;
     }
     ret->priced++;
-    ret->pusd_h += price;
+    price_add(&ret->pusd_h, price);
 }
 
 static void count_node(const struct snapshot *s, const struct snapshot_node *n,
@@ -59,14 +64,15 @@ static void count_node(const struct snapshot *s, const struct snapshot_node *n,
     enum node_state state = fleet_state(n);
     ret->state[state]++;
     count_cost(s, n, p, &ret->cost);
+    if (candidate_counted(n)) {
+        ret->counted++;
+        ret->disrupting += state != NODE_READY;
+    }
     if (!n->node || !n->initialized) {
         return;
     }
     const struct req *ct = reqset_get(&n->labels, L_CAPACITY_TYPE);
-    bool gone = n->claim && condition_true(&n->claim->conditions, "InstanceTerminating");
     ret->initialized++;
-    ret->terminating += gone;
-    ret->disrupting += !gone && state != NODE_READY;
     ret->spot += ct && req_single(ct) == V_SPOT;
     ret->allocatable_cpu_milli += n->allocatable.v[RES_CPU];
     ret->allocatable_mem_bytes += n->allocatable.v[RES_MEMORY];

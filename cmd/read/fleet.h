@@ -2,9 +2,9 @@
  * fleet.h - a decision's snapshot counted: nodes, pods, use, money; per pool and in all.
  *
  * A node is managed if a NodeClaim has its providerID or it carries karpenter.sh/nodepool. Its
- * state is the first of: draining (marked for leaving), launching (a claim whose node is not
- * initialized), ready, not ready. Use is requests of bound pods against allocatable, of managed
- * nodes.
+ * state is the first of: draining (marked for leaving), lost (a claim that had its Node and has it
+ * no more), launching (a claim whose node is not initialized), ready, not ready. Use is requests of
+ * bound pods against allocatable, of managed nodes.
  */
 #ifndef KARP_CMD_FLEET_H
 #define KARP_CMD_FLEET_H
@@ -18,13 +18,13 @@ struct cost {
     bool estimated;
 };
 
-enum node_state { NODE_DRAINING, NODE_LAUNCHING, NODE_READY, NODE_NOT_READY };
+enum node_state { NODE_DRAINING, NODE_LOST, NODE_LAUNCHING, NODE_READY, NODE_NOT_READY };
 
 struct fleet_count {
     uint32_t state[NODE_NOT_READY + 1];
     uint32_t initialized; /* nodes, draining ones among them */
-    uint32_t disrupting;  /* of those: leaving or not ready, as budgets count */
-    uint32_t terminating; /* and those that budgets do not count at all */
+    uint32_t counted;     /* by budgets */
+    uint32_t disrupting;  /* of those: leaving, not ready or without their Node */
     uint32_t spot;        /* of the initialized ones */
     int64_t requested_cpu_milli, allocatable_cpu_milli;
     int64_t requested_mem_bytes, allocatable_mem_bytes;

@@ -9,7 +9,7 @@
 #include "common/base/timefmt.h"
 #include "input.h"
 
-enum source { SOURCE_BUILTIN, SOURCE_FILE, SOURCE_CATALOG };
+enum source { SOURCE_BUILTIN, SOURCE_FILE, SOURCE_PUBLISHED, SOURCE_CATALOG };
 
 struct prices {
     struct arena mem;
@@ -20,6 +20,7 @@ struct prices {
     int64_t as_of_ns;
     bool has_spot;
     struct map *on_demand, *spot; /* "type", "type zone" → int64_t * in mem */
+    struct map *offered;          /* "type zone"; NULL: not said */
     const char **zones;
     size_t n_zones, cap_zones;
 };
@@ -103,8 +104,40 @@ static int read_spot(struct prices *p, const json_t *root, struct err *reterr)
             return -1;
         }
     }
-    if (p->n_zones > 1) {
-        qsort(p->zones, p->n_zones, sizeof(*p->zones), str_qsort_cmp);
+    return 0;
+}
+
+static int read_zones_of(struct prices *p, const char *type, const json_t *zones,
+                         struct err *reterr)
+{
+    size_t i;
+    json_t *zone;
+    bool full = false;
+    json_array_foreach (zones, i, zone) {
+        if (json_is_string(zone)) {
+            const char *name = json_string_value(zone);
+            (void)map_put(p->offered, arena_printf(&p->mem, "%s %s", type, name), p, &full);
+            add_zone(p, name);
+        }
+    }
+    return full || p->n_zones > CATALOG_MAX_ZONES
+               ? err_set(reterr, ERR_LIMIT, "zones: more than can be read")
+               : 0;
+}
+
+static int read_zones(struct prices *p, const json_t *root, struct err *reterr)
+{
+    const char *type;
+    json_t *v;
+    const json_t *o = jsonx_obj(root, "zones");
+    if (!o) {
+        return 0;
+    }
+    p->offered = map_new(PRICES_MAX);
+    json_object_foreach ((json_t *)(uintptr_t)o, type, v) {
+        if (read_zones_of(p, type, v, reterr) != 0) {
+            return -1;
+        }
     }
     return 0;
 }
@@ -123,7 +156,23 @@ static int read_root(struct prices *p, const json_t *root, struct err *reterr)
         return err_set(reterr, ERR_INVALID, "region: not a string");
     }
     p->region = arena_strdup(&p->mem, jsonx_str(root, "region"));
-    return read_on_demand(p, root, reterr) || read_spot(p, root, reterr) ? -1 : 0;
+    if (read_on_demand(p, root, reterr) || read_spot(p, root, reterr) ||
+        read_zones(p, root, reterr)) {
+        return -1;
+    }
+    if (p->n_zones > 1) {
+        qsort(p->zones, p->n_zones, sizeof(*p->zones), str_qsort_cmp);
+    }
+    return 0;
+}
+
+static void begin_maps(struct prices *p, enum source source)
+{
+    p->source = source;
+    p->on_demand = map_new(PRICES_MAX);
+    p->spot = map_new(PRICES_MAX);
+    p->as_of_ns = 0;
+    p->has_spot = false;
 }
 
 static int read_file(struct prices *p, const char *path, struct err *reterr)
@@ -132,10 +181,8 @@ static int read_file(struct prices *p, const char *path, struct err *reterr)
     if (!root) {
         return -1;
     }
-    p->source = SOURCE_FILE;
+    begin_maps(p, SOURCE_FILE);
     p->file = arena_strdup(&p->mem, path);
-    p->on_demand = map_new(PRICES_MAX);
-    p->spot = map_new(PRICES_MAX);
     return read_root(p, root, reterr) ? err_wrap(reterr, "%s", path) : 0;
 }
 
@@ -163,12 +210,28 @@ static int choose_region(struct prices *p, const struct prices_in *in, struct er
     return 0;
 }
 
-struct prices *prices_new(const struct prices_in *in, struct err *reterr)
+/* Of this region, as far as that is known. */
+static bool is_here(const struct prices_in *in)
 {
-    struct prices *p = NEW(struct prices);
-    arena_init(&p->mem, 0, SIZE_MAX);
-    p->syms = in->syms;
-    p->types = in->types;
+    const char *region = jsonx_str(in->published, "region");
+    const char *here = in->region && *in->region ? in->region
+                       : in->n_node_regions == 1 ? in->node_regions[0]
+                                                 : NULL;
+    return region && (!here || str_eq(region, here));
+}
+
+static int read_published(struct prices *p, const struct prices_in *in, struct err *reterr)
+{
+    begin_maps(p, SOURCE_PUBLISHED);
+    if (read_root(p, in->published, reterr) != 0) {
+        return err_wrap(reterr, "what karp-agent has published");
+    }
+    p->as_of_ns = in->published_ns;
+    return 0;
+}
+
+static int read_source(struct prices *p, const struct prices_in *in, struct err *reterr)
+{
     if (in->types && in->types->catalog) {
         p->source = SOURCE_CATALOG;
         p->has_spot = true;
@@ -178,8 +241,19 @@ struct prices *prices_new(const struct prices_in *in, struct err *reterr)
     if (in->file) {
         p->as_of_ns = 0;
         p->has_spot = false;
+        return read_file(p, in->file, reterr);
     }
-    if ((in->file && read_file(p, in->file, reterr) != 0) || choose_region(p, in, reterr) != 0) {
+    bool published = in->published && is_here(in) && p->source != SOURCE_CATALOG;
+    return published ? read_published(p, in, reterr) : 0;
+}
+
+struct prices *prices_new(const struct prices_in *in, struct err *reterr)
+{
+    struct prices *p = NEW(struct prices);
+    arena_init(&p->mem, 0, SIZE_MAX);
+    p->syms = in->syms;
+    p->types = in->types;
+    if (read_source(p, in, reterr) != 0 || choose_region(p, in, reterr) != 0) {
         prices_free(p);
         return NULL;
     }
@@ -193,6 +267,7 @@ void prices_free(struct prices *p)
     }
     map_free(p->on_demand);
     map_free(p->spot);
+    map_free(p->offered);
     arena_done(&p->mem);
     free(p);
 }
@@ -220,9 +295,14 @@ static int64_t from_map(const struct map *m, const char *key)
     return v ? *v : PRICE_UNKNOWN;
 }
 
+static bool from_maps(const struct prices *p)
+{
+    return p->source == SOURCE_FILE || p->source == SOURCE_PUBLISHED;
+}
+
 static int64_t on_demand(const struct prices *p, const char *type, bool *ret_estimated)
 {
-    if (p->source == SOURCE_FILE) {
+    if (from_maps(p)) {
         return from_map(p->on_demand, type);
     }
     int64_t v = ec2_builtin_price(type);
@@ -279,13 +359,21 @@ bool prices_stale(const struct prices *p, int64_t now_ns)
 
 int64_t prices_made_ns(const struct prices *p)
 {
-    return p->source == SOURCE_FILE ? p->as_of_ns : 0;
+    return from_maps(p) ? p->as_of_ns : 0;
 }
 
 const char *const *prices_zones(const struct prices *p, size_t *ret_n)
 {
     *ret_n = p->n_zones;
     return p->zones;
+}
+
+bool prices_offered(const struct prices *p, const char *type, const char *zone, bool *ret_known)
+{
+    char key[512];
+    (void)snprintf(key, sizeof(key), "%s %s", type, zone);
+    *ret_known = p->offered != NULL;
+    return p->offered && map_has(p->offered, key);
 }
 
 void prices_source(const struct prices *p, struct buf *out)
@@ -301,6 +389,8 @@ void prices_source(const struct prices *p, struct buf *out)
     }
     if (p->source == SOURCE_FILE) {
         buf_printf(out, "%s%s%s", p->file, *day ? " of " : "", day);
+    } else if (p->source == SOURCE_PUBLISHED) {
+        buf_printf(out, "those that karp-agent has published%s%s", *day ? ", of " : "", day);
     } else {
         bool own = str_eq(p->region, PRICES_REGION_DEFAULT);
         buf_printf(out, "AWS list %s %s", day, own ? "(on-demand)" : "of us-east-1");

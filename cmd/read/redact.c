@@ -536,6 +536,36 @@ static json_t *scheduler_config(struct redact *r, const char *s)
     return json_string(dump);
 }
 
+/* Claims by name and UID, and a time. */
+static json_t *spared(struct redact *r, const json_t *list)
+{
+    json_t *ret = json_array(), *row;
+    size_t i;
+    json_array_foreach (list, i, row) {
+        json_t *own = json_is_object(row) ? json_copy(row) : NULL;
+        const char *name = jsonx_str(row, "nodeClaim"), *uid = jsonx_str(row, "uid");
+        if (own && name && uid) {
+            set(own, "nodeClaim", json_string(token(r, name)));
+            set(own, "uid", json_string(token(r, uid)));
+            json_array_append(ret, own);
+        }
+        json_decref(own);
+    }
+    return ret;
+}
+
+static json_t *names(struct redact *r, const json_t *list)
+{
+    json_t *ret = json_array(), *one;
+    size_t i;
+    json_array_foreach (list, i, one) {
+        if (json_is_string(one)) {
+            json_array_append_new(ret, json_string(token(r, json_string_value(one))));
+        }
+    }
+    return ret;
+}
+
 static json_t *facts(struct redact *r, const json_t *o)
 {
     static const char *const kept[] = {"schema",    "generation", "version",
@@ -560,6 +590,14 @@ static json_t *facts(struct redact *r, const json_t *o)
     if (seen) {
         set(ret, OBSERVATION_KEY, observations(r, seen));
     }
+    const json_t *list = jsonx_arr(v, "spared");
+    if (list) {
+        set(ret, "spared", spared(r, list));
+    }
+    list = jsonx_arr(v, "launchesFailing");
+    if (list) {
+        set(ret, "launchesFailing", names(r, list));
+    }
     const json_t *left = jsonx_obj(v, "capacityReservations");
     if (left) {
         set(ret, "capacityReservations", by_id(r, left));
@@ -567,7 +605,12 @@ static json_t *facts(struct redact *r, const json_t *o)
     AUTO_FREE char *dump = jsonx_dump(ret);
     json_decref(v);
     json_decref(ret);
-    return json_pack("{s:s}", "facts.json", dump);
+    ret = json_pack("{s:s}", "facts.json", dump);
+    json_t *prices = json_object_get(jsonx_obj(o, "data"), "prices.json");
+    if (prices) {
+        set(ret, "prices.json", json_incref(prices)); /* AWS's words */
+    }
+    return ret;
 }
 
 static json_t *whole(struct redact *r, enum kube_kind k, const json_t *o)

@@ -107,7 +107,8 @@ static void strip_meta(json_t *o)
 
 static void strip(enum kube_kind k, json_t *o)
 {
-    static const char *const published[] = {"facts.json", "history.json", "observed.json"};
+    static const char *const published[] = {"facts.json", "prices.json", "history.json",
+                                            "observed.json"};
     static const char *const csi[] = {"driver", "volumeHandle"};
     static const char *const service[] = {"selector"};
     strip_meta(o);

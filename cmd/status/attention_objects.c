@@ -133,7 +133,6 @@ static const char *ago(struct attention_ctx *x, int64_t since_ns)
 static void about_launch(struct attention_ctx *x, const struct nodeclaim *nc)
 {
     const struct condition *launched = condition_find(&nc->conditions, "Launched");
-    const struct condition *registered = condition_find(&nc->conditions, "Registered");
     const char *fix = describe(x, "nodeclaim", nc->m.name);
     bool is_launched = launched && launched->status == STATUS_TRUE;
     if (launched && !is_launched && !only_waiting(launched)) {
@@ -144,13 +143,11 @@ static void about_launch(struct attention_ctx *x, const struct nodeclaim *nc)
                       fix);
     }
     int64_t since = launched ? launched->transition_ns : 0;
-    if (is_launched && (!registered || registered->status != STATUS_TRUE) && since &&
+    if (is_launched && !nodeclaim_had_node(nc) && since &&
         x->in->world->now_ns - since > x->in->registration_timeout_ns) {
-        const char *text =
-            nodeclaim_had_node(nc)
-                ? arena_printf(x->a, "its node %s is gone, its instance not yet", nc->node_name)
-                : arena_printf(x->a, "launched %s ago, but its node never came", ago(x, since));
-        attention_add(x, TOPIC_CLAIM, "NotRegistered", "nodeclaim", nc->m.name, text, fix);
+        attention_add(x, TOPIC_CLAIM, "NotRegistered", "nodeclaim", nc->m.name,
+                      arena_printf(x->a, "launched %s ago, but its node never came", ago(x, since)),
+                      fix);
     }
 }
 
@@ -168,9 +165,21 @@ static void about_claim(struct attention_ctx *x, const struct nodeclaim *nc)
     }
 }
 
+static void about_lost(struct attention_ctx *x, const struct nodeclaim *nc)
+{
+    const char *node =
+        nc->node_name && *nc->node_name ? arena_printf(x->a, " %s", nc->node_name) : "";
+    attention_add(x, TOPIC_CLAIM, "NotRegistered", "nodeclaim", nc->m.name,
+                  arena_printf(x->a, "its node%s is gone, its instance not yet", node),
+                  describe(x, "nodeclaim", nc->m.name));
+}
+
 static void about_node(struct attention_ctx *x, const struct snapshot_node *n)
 {
     const struct node *node = n->node;
+    if (fleet_state(n) == NODE_LOST && !x->in->world->hidden[KIND_NODE]) {
+        about_lost(x, n->claim);
+    }
     if (!node || !fleet_managed(n) || fleet_state(n) != NODE_NOT_READY ||
         (node->ready_since_ns &&
          x->in->world->now_ns - node->ready_since_ns < ATTENTION_NOT_READY_NS)) {

@@ -71,6 +71,7 @@ static json_t *nodes(const struct fleet *f)
     report_int(o, "launching", f->all.state[NODE_LAUNCHING]);
     report_int(o, "draining", f->all.state[NODE_DRAINING]);
     report_int(o, "notReady", f->all.state[NODE_NOT_READY]);
+    report_int(o, "lost", f->all.state[NODE_LOST]);
     report_int(o, "unmanaged", f->unmanaged);
     return o;
 }
@@ -106,8 +107,7 @@ static json_t *pool(const struct status_view *s, const struct fleet_pool *p)
     if (np->weight != 0) {
         report_int(o, "weight", np->weight);
     }
-    budget_rows(np, (int64_t)p->n.initialized - p->n.terminating, p->n.disrupting, s->w->now_ns,
-                rows);
+    budget_rows(np, p->n.counted, p->n.disrupting, s->w->now_ns, rows);
     report_put(o, "budgets", report_budgets(rows));
     put_cost(o, s, &p->n.cost);
     return o;
@@ -221,6 +221,20 @@ static json_t *prices(const struct status_view *s)
     return o;
 }
 
+static void put_held_back(json_t *o, const struct disrupt *d)
+{
+    static const char *const names[HOLDERS] = {"budgets", "holds", "decisions"};
+    struct disrupt_held held = disrupt_held_back(d);
+    json_t *by = json_object();
+    for (int i = 0; i < HOLDERS; i++) {
+        if (held.by_pusd_h[i] != 0) {
+            report_money(by, names[i], held.by_pusd_h[i]);
+        }
+    }
+    report_money(o, "heldBackPerHour", held.all_pusd_h);
+    report_put(o, "heldBackPerHourBy", by);
+}
+
 json_t *status_report(const struct status_view *s)
 {
     json_t *o = json_object();
@@ -242,7 +256,7 @@ json_t *status_report(const struct status_view *s)
     }
     if (s->disrupt && s->money) {
         report_money(o, "potentialSavingsPerHour", s->disrupt->plan->saving_pusd_h);
-        report_money(o, "heldBackPerHour", disrupt_held_back(s->disrupt));
+        put_held_back(o, s->disrupt);
         if (s->kept_by_policy_pusd_h > 0) {
             report_money(o, "keptByPolicyPerHour", s->kept_by_policy_pusd_h);
         }

@@ -93,6 +93,16 @@ static void put_head(const struct status_view *s, struct buf *out)
     buf_puts(out, "\n\n");
 }
 
+static void put_trouble(const struct status_view *s, enum node_state state, const char *what,
+                        struct buf *out)
+{
+    uint32_t n = s->fleet.all.state[state];
+    if (n) {
+        buf_puts(out, ", ");
+        term_put(&s->c->term, COLOR_RED, arena_printf(s->a, "%u %s", n, what), out);
+    }
+}
+
 static void put_nodes(const struct status_view *s, struct buf *out)
 {
     const struct fleet *f = &s->fleet;
@@ -102,11 +112,8 @@ static void put_nodes(const struct status_view *s, struct buf *out)
     }
     buf_printf(out, "Nodes   %u ready, %u launching, %u draining", f->all.state[NODE_READY],
                f->all.state[NODE_LAUNCHING], f->all.state[NODE_DRAINING]);
-    if (f->all.state[NODE_NOT_READY]) {
-        buf_puts(out, ", ");
-        term_put(&s->c->term, COLOR_RED,
-                 arena_printf(s->a, "%u not ready", f->all.state[NODE_NOT_READY]), out);
-    }
+    put_trouble(s, NODE_NOT_READY, "not ready", out);
+    put_trouble(s, NODE_LOST, "lost", out);
     if (f->unmanaged) {
         buf_printf(out, "; %u more not managed by %s", f->unmanaged,
                    s->facts.charge == CHARGE_KARPENTER ? "Karpenter" : "karp");
@@ -171,32 +178,49 @@ static void put_usage(const struct status_view *s, struct buf *out)
     buf_puts(out, "    (requests / allocatable)\n");
 }
 
-/* What consolidation could save, and how much of it something holds back. */
+/* "$0.096/h ($70/mo)" */
+static const char *hour_and_month(struct arena *a, int64_t pusd_h, bool estimated)
+{
+    char month[MONEY_TEXT];
+    return arena_printf(a, "%s (%s$%s/mo)", screen_hour(a, pusd_h, estimated, ""),
+                        estimated ? "~" : "", money_month(pusd_h, month));
+}
+
+/* What holds how much of it back. */
+static void put_held_back(const struct status_view *s, bool estimated, struct buf *out)
+{
+    static const char *const names[HOLDERS] = {"budgets", "Holds", "decisions that are missing"};
+    struct disrupt_held held = disrupt_held_back(s->disrupt);
+    const char *next = "        held back now by ";
+    for (int i = 0; i < HOLDERS; i++) {
+        if (held.by_pusd_h[i] != 0) {
+            buf_printf(out, "%s%s: %s", next, names[i],
+                       hour_and_month(s->a, held.by_pusd_h[i], estimated));
+            next = ", ";
+        }
+    }
+    buf_puts(out, held.all_pusd_h != 0 ? "\n" : "");
+}
+
+/* What consolidation could save, and what is in the way. */
 static void put_potential(const struct status_view *s, struct buf *out)
 {
     const struct consolidate_result *p = s->disrupt ? s->disrupt->plan : NULL;
     struct arena *a = s->a;
-    char month[MONEY_TEXT];
     if (!p || (p->n_steps == 0 && s->kept_by_policy_pusd_h == 0)) {
         return;
     }
     bool estimated = false;
-    int64_t held = disrupt_held_back(s->disrupt);
     for (uint32_t i = 0; i < p->n_steps; i++) {
         estimated = estimated || disrupt_step_estimated(s->disrupt, &p->steps[i]);
     }
-    buf_printf(out, "        consolidation could save %s (%s$%s/mo)",
-               screen_hour(a, p->saving_pusd_h, estimated, ""), estimated ? "~" : "",
-               money_month(p->saving_pusd_h, month));
-    if (held != 0) {
-        buf_printf(out, ", of which %s is held back now", screen_hour(a, held, estimated, ""));
-    }
+    buf_printf(out, "        consolidation could save %s\n",
+               hour_and_month(a, p->saving_pusd_h, estimated));
+    put_held_back(s, estimated, out);
     if (s->kept_by_policy_pusd_h > 0) {
-        buf_printf(out, "\n        and %s more (%s$%s/mo) if no NodePool kept its nodes by policy",
-                   screen_hour(a, s->kept_by_policy_pusd_h, estimated, ""), estimated ? "~" : "",
-                   money_month(s->kept_by_policy_pusd_h, month));
+        buf_printf(out, "        and %s more if no NodePool kept its nodes by policy\n",
+                   hour_and_month(a, s->kept_by_policy_pusd_h, estimated));
     }
-    buf_putc(out, '\n');
 }
 
 static void put_cost(const struct status_view *s, struct buf *out)
@@ -281,8 +305,7 @@ static const char *budget_cell(const struct status_view *s, const struct fleet_p
     struct budget_row rows[BUDGET_REASONS];
     AUTO_BUF struct buf text;
     buf_init(&text, LINE_MAX_BYTES);
-    budget_rows(p->pool->np, (int64_t)p->n.initialized - p->n.terminating, p->n.disrupting,
-                s->w->now_ns, rows);
+    budget_rows(p->pool->np, p->n.counted, p->n.disrupting, s->w->now_ns, rows);
     if (rows[0].allowed == 0 && rows[0].opens_ns) {
         buf_printf(&text, "0 until %s", screen_clock(s->a, rows[0].opens_ns, s->w->now_ns));
     } else {

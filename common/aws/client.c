@@ -18,10 +18,9 @@ struct open_call {
     bool unknown; /* an attempt failed that may have taken effect */
     int attempts;
     uint64_t port_handle; /* 0 = nothing below the port */
-    int64_t sent_ns;
-    int64_t date_ns;    /* of the last answer */
-    struct timer timer; /* the pause, or the end of a call that never started */
-    struct err err;     /* of a call that never started */
+    int64_t date_ns;      /* of the last answer */
+    struct timer timer;   /* the pause, or the end of a call that never started */
+    struct err err;       /* of a call that never started */
     aws_result_fn done;
     void *arg;
 };
@@ -34,8 +33,6 @@ struct aws_client {
     struct open_call *first, *last;
     size_t n;
     uint64_t handles;
-    aws_observe_fn observe;
-    void *observe_arg;
 };
 
 struct aws_client *aws_client_new(const struct aws_port *port, struct timers *timers,
@@ -47,12 +44,6 @@ struct aws_client *aws_client_new(const struct aws_port *port, struct timers *ti
     c->clock = clock;
     c->entropy = entropy;
     return c;
-}
-
-void aws_client_observe(struct aws_client *c, aws_observe_fn fn, void *arg)
-{
-    c->observe = fn;
-    c->observe_arg = arg;
 }
 
 size_t aws_client_open(const struct aws_client *c)
@@ -191,10 +182,6 @@ static void on_answer(void *arg, const struct aws_resp *resp)
     bool maybe = may_have_happened(resp, &e);
     o->unknown = o->unknown || maybe;
     int64_t now_ns = clock_mono(c->clock);
-    if (c->observe) {
-        c->observe(c->observe_arg, o->service->name, o->action, o->attempts, &e,
-                   now_ns - o->sent_ns);
-    }
     if (err_transient(&e) && o->attempts < AWS_ATTEMPTS_MAX && (o->repeatable || !maybe)) {
         timer_set(c->timers, &o->timer, now_ns + pause_ns(c, o->attempts), send_call, o);
         return;
@@ -216,7 +203,6 @@ static void send_call(void *arg)
         .timeout_ns = o->timeout_ns,
     };
     o->attempts++;
-    o->sent_ns = clock_mono(c->clock);
     o->port_handle = c->port.request(c->port.ctx, &req, on_answer, o);
 }
 

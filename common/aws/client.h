@@ -70,16 +70,11 @@ struct aws_result {
 
 typedef void (*aws_result_fn)(void *arg, const struct aws_result *res);
 
-/* What the outside is told of every attempt (metrics, traces). It must not touch the client. */
-typedef void (*aws_observe_fn)(void *arg, const char *service, const char *action, int attempt,
-                               const struct err *err, int64_t took_ns);
-
 /* port, timers and clock are borrowed for the client's life. */
 struct aws_client *aws_client_new(const struct aws_port *port, struct timers *timers,
                                   const struct clock *clock, struct entropy entropy);
 /* Cancels every open call; no done runs any more. NULL is fine. */
 void aws_client_free(struct aws_client *c);
-void aws_client_observe(struct aws_client *c, aws_observe_fn fn, void *arg);
 
 /* Returns a handle, never 0. */
 uint64_t aws_call(struct aws_client *c, const struct aws_call *call, aws_result_fn done, void *arg);

@@ -216,15 +216,11 @@ struct ec2_describe_templates {
 };
 
 void ec2_encode_create_template(struct form *f, const struct ec2_create_template *req);
-int ec2_parse_create_template(struct arena *a, const char *body, size_t n, struct ec2_template *ret,
-                              struct err *reterr);
 void ec2_encode_describe_templates(struct form *f, const struct ec2_describe_templates *req);
 int ec2_parse_describe_templates(struct arena *a, const char *body, size_t n,
                                  struct ec2_templates *ret, struct err *reterr);
 /* By name or, if name is NULL, by id. */
 void ec2_encode_delete_template(struct form *f, const char *name, const char *id);
-int ec2_parse_delete_template(struct arena *a, const char *body, size_t n, struct ec2_template *ret,
-                              struct err *reterr);
 
 /* ---- instances ------------------------------------------------------------------------------- */
 
@@ -288,18 +284,7 @@ void ec2_encode_describe_status(struct form *f, const struct ec2_describe_status
 int ec2_parse_describe_status(struct arena *a, const char *body, size_t n,
                               struct ec2_instance_statuses *ret, struct err *reterr);
 
-struct ec2_state_change {
-    const char *id, *state, *previous;
-};
-
-struct ec2_state_changes {
-    const struct ec2_state_change *v;
-    size_t n;
-};
-
 void ec2_encode_terminate_instances(struct form *f, const struct ec2_strings *ids);
-int ec2_parse_terminate_instances(struct arena *a, const char *body, size_t n,
-                                  struct ec2_state_changes *ret, struct err *reterr);
 
 /* What the instance's serial console has shown, as EC2 keeps it for an hour after its end: text in
  * the arena, "" if there is nothing yet. */

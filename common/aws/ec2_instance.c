@@ -142,32 +142,6 @@ void ec2_encode_terminate_instances(struct form *f, const struct ec2_strings *id
     ec2_put_strings(f, "InstanceId", ids);
 }
 
-int ec2_parse_terminate_instances(struct arena *a, const char *body, size_t n,
-                                  struct ec2_state_changes *ret, struct err *reterr)
-{
-    const struct xml *root =
-        ec2_root(a, body, n, "TerminateInstancesResponse", "instancesSet", reterr);
-    if (!root) {
-        return -1;
-    }
-    struct ec2_state_change *v =
-        ARENA_NEW_N(a, struct ec2_state_change, xml_count(root, "instancesSet", "item"));
-    size_t count = 0;
-    for (XML_EACH(xml_at(root, "instancesSet"), "item", it)) {
-        v[count] = (struct ec2_state_change){
-            .id = ec2_text(it, "instanceId"),
-            .state = ec2_text(it, "currentState/name"),
-            .previous = ec2_text(it, "previousState/name"),
-        };
-        if (!v[count].id || !v[count].state) {
-            return err_set(reterr, ERR_INVALID, "EC2 ended an instance without id or state");
-        }
-        count++;
-    }
-    *ret = (struct ec2_state_changes){v, count};
-    return 0;
-}
-
 void ec2_encode_console(struct form *f, const char *instance_id)
 {
     form_init(f, "GetConsoleOutput", EC2_VERSION);

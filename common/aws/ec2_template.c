@@ -138,25 +138,6 @@ static int get_template(struct arena *a, const struct xml *x, struct ec2_templat
     return 0;
 }
 
-static int parse_one(struct arena *a, const char *body, size_t n, const char *name,
-                     struct ec2_template *ret, struct err *reterr)
-{
-    const struct xml *root = ec2_root(a, body, n, name, NULL, reterr);
-    return root ? get_template(a, xml_at(root, "launchTemplate"), ret, reterr) : -1;
-}
-
-int ec2_parse_create_template(struct arena *a, const char *body, size_t n, struct ec2_template *ret,
-                              struct err *reterr)
-{
-    return parse_one(a, body, n, "CreateLaunchTemplateResponse", ret, reterr);
-}
-
-int ec2_parse_delete_template(struct arena *a, const char *body, size_t n, struct ec2_template *ret,
-                              struct err *reterr)
-{
-    return parse_one(a, body, n, "DeleteLaunchTemplateResponse", ret, reterr);
-}
-
 int ec2_parse_describe_templates(struct arena *a, const char *body, size_t n,
                                  struct ec2_templates *ret, struct err *reterr)
 {

@@ -445,62 +445,6 @@ void jsonx_merge_patch(json_t *target, const json_t *patch)
     }
 }
 
-static json_t *diff_objects(const json_t *a, const json_t *b);
-
-/* What the member has to be in the patch; NULL for nothing. a may be NULL (absent). */
-static json_t *diff_member(const json_t *a, const json_t *b)
-{
-    if (json_is_null(b)) {
-        /* A patch cannot set null: taking the member away is the nearest. */
-        return a && !json_is_null(a) ? must(json_null()) : NULL;
-    }
-    if (!json_is_object(b)) {
-        return a && json_equal(a, b) ? NULL : must(json_deep_copy(b));
-    }
-    if (json_is_object(a)) {
-        json_t *sub = diff_objects(a, b);
-        if (json_object_size(sub) == 0) {
-            json_decref(sub);
-            return NULL;
-        }
-        return sub;
-    }
-    json_t *nothing = must(json_object());
-    json_t *all = diff_objects(nothing, b);
-    json_decref(nothing);
-    return all;
-}
-
-static json_t *diff_objects(const json_t *a, const json_t *b)
-{
-    json_t *patch = must(json_object());
-    const char *key;
-    json_t *value;
-    json_object_foreach ((json_t *)a, key, value) {
-        if (!json_object_get(b, key)) {
-            must_set(json_object_set_new(patch, key, must(json_null())));
-        }
-    }
-    json_object_foreach ((json_t *)b, key, value) {
-        json_t *member = diff_member(json_object_get(a, key), value);
-        if (member) {
-            must_set(json_object_set_new(patch, key, member));
-        }
-    }
-    return patch;
-}
-
-json_t *jsonx_diff(const json_t *a, const json_t *b)
-{
-    if (json_is_object(a) && json_is_object(b)) {
-        return diff_objects(a, b);
-    }
-    if ((!a && !b) || json_equal(a, b)) {
-        return must(json_object());
-    }
-    return must(b ? json_deep_copy(b) : json_null());
-}
-
 void jsonx_cleanup(json_t **v)
 {
     json_decref(*v);

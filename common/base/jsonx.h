@@ -46,9 +46,6 @@ char *jsonx_fmt_real(double v, char *dst);
 /* RFC 7386 merge patch: changes target in place (deep copies from patch). Both are objects; nothing
  * happens otherwise. */
 void jsonx_merge_patch(json_t *target, const json_t *patch);
-/* The smallest merge patch that turns a into b; an empty object if equal. A null in b's objects
- * means absent, as no patch can set one. If a and b are not both objects: b. New reference. */
-json_t *jsonx_diff(const json_t *a, const json_t *b);
 /* Sets o.a.b.c = value (stealing the reference), making objects on the way; what stood in the way
  * and is no object is replaced. */
 void jsonx_set_new(json_t *o, const char *path, json_t *value);

@@ -20,4 +20,13 @@ bool price_parse(const char *usd, int64_t *ret_pusd);
 /* The shortest text that price_parse reads back ("0.096"). pusd ≥ 0. Returns dst[PRICE_TEXT]. */
 char *price_text(int64_t pusd, char *dst);
 
+/* Adds a price to a sum. One that is not known (below 0) adds nothing; what is too much stays the
+ * most there is. */
+static inline void price_add(int64_t *sum, int64_t pusd)
+{
+    if (pusd > 0 && __builtin_add_overflow(*sum, pusd, sum)) {
+        *sum = INT64_MAX;
+    }
+}
+
 #endif

@@ -52,7 +52,6 @@ void decode_pod_free(struct decoder *d, struct pod *p);
  */
 struct pod_class *decode_class(struct decoder *d, const json_t *pod, bool template_limits,
                                struct err *reterr);
-void decode_class_ref(struct pod_class *c);
 void decode_class_unref(struct decoder *d, struct pod_class *c);
 
 /* The class is that of spec.template as the decoder's admission completes it. */

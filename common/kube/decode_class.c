@@ -406,11 +406,6 @@ struct pod_class *decode_class(struct decoder *d, const json_t *pod, bool templa
     return c;
 }
 
-void decode_class_ref(struct pod_class *c)
-{
-    c->refs++;
-}
-
 void decode_class_unref(struct decoder *d, struct pod_class *c)
 {
     if (!c || --c->refs > 0) {

@@ -18,7 +18,7 @@ struct armed {
 
 struct poison {
     char kind[48], key[512];
-    bool bare;
+    bool bare, alone;
 };
 
 struct sim_guest {
@@ -67,6 +67,7 @@ static bool is_poisoned(const struct poison *p, const struct marker_page *page)
     size_t n = strlen(p->key);
     bool any_rest = n > 0 && p->key[n - 1] == '*';
     return str_eq(p->kind, page->now.kind) && (p->bare || !page->bare) &&
+           (!p->alone || page->alone) &&
            (any_rest ? strncmp(p->key, page->now.key, n - 1) == 0 : str_eq(p->key, page->now.key));
 }
 
@@ -83,13 +84,14 @@ static bool on_mark(void *ctx, const struct marker_page *page)
     return true;
 }
 
-void guest_poison(struct sim_guest *g, const char *kind, const char *key, bool bare)
+void guest_poison(struct sim_guest *g, const char *kind, const char *key, bool bare, bool alone)
 {
     if (g->n_poisons < GUEST_POISON_MAX) {
         struct poison *p = &g->poisons[g->n_poisons++];
         str_copy(p->kind, sizeof(p->kind), kind);
         str_copy(p->key, sizeof(p->key), key);
         p->bare = bare;
+        p->alone = alone;
     }
 }
 

@@ -54,7 +54,7 @@ bool guest_answered_aws(struct sim_guest *g, const struct simec2_port *from, con
  * bare: even where it keeps its identity alone. key is "name" or "ns/name", a last "*" matches any
  * rest. At most GUEST_POISON_MAX. */
 #define GUEST_POISON_MAX 8
-void guest_poison(struct sim_guest *g, const char *kind, const char *key, bool bare);
+void guest_poison(struct sim_guest *g, const char *kind, const char *key, bool bare, bool alone);
 
 /* The agent's wall clock jumps (its own only), forth or back. */
 void guest_clock_jump(struct sim_guest *g, int64_t by_ns);

@@ -392,12 +392,27 @@ static void open_expectations(struct sim_run *r, const json_t *list)
     }
 }
 
+/* What it deletes is called by name: a manifest that was taken out. Nodes by a selector are a deed,
+ * done once. */
+static bool takes_out(const struct scenario_step *s)
+{
+    size_t i;
+    json_t *o;
+    json_array_foreach ((json_t *)(uintptr_t)s->arg, i, o) {
+        if (!jsonx_str(o, "name")) {
+            return false;
+        }
+    }
+    return s->verb == STEP_DELETE;
+}
+
 void sim_run_redo(struct sim_run *r)
 {
     for (size_t i = 0; i < r->n_done; i++) {
         const struct scenario_step *s = &r->scenario->steps[i];
         struct err why = ERR_INIT;
-        if (s->verb == STEP_APPLY || s->verb == STEP_SCALE || s->verb == STEP_PATCH) {
+        if (s->verb == STEP_APPLY || s->verb == STEP_SCALE || s->verb == STEP_PATCH ||
+            takes_out(s)) {
             (void)step_do(r, s, &why);
         }
     }

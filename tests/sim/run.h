@@ -86,8 +86,9 @@ struct sim_run *sim_run_new(const struct scenario *s, const struct run_options *
 int sim_run_play(struct sim_run *r, struct err *reterr);
 void sim_run_free(struct sim_run *r);
 
-/* Carries out again what the scenario's steps so far did to objects (apply, scale, patch), as
- * whoever keeps a cluster's manifests does after a restore. What cannot be done is passed over. */
+/* Carries out again what the scenario's steps so far did to objects (apply, scale, patch, delete by
+ * name), as whoever keeps a cluster's manifests does after a restore. What cannot be done is passed
+ * over. */
 void sim_run_redo(struct sim_run *r);
 
 bool sim_run_passed(const struct sim_run *r);

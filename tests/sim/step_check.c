@@ -344,8 +344,16 @@ static int check_crash(const json_t *crash, const char *where, struct err *reter
 
 static int check_poison(const json_t *o, const char *where, struct err *reterr)
 {
-    static const char *const keys[] = {"kind", "namespace", "name", "bare", NULL};
-    return check_named(o, where, keys, reterr) < 0 ? -1 : check_true(o, "bare", where, reterr);
+    static const char *const keys[] = {"kind", "namespace", "name", "bare", "alone", NULL};
+    static const char *const decision[] = {"decision", NULL};
+    if (json_object_get(o, "decision")) {
+        return scenario_keys(o, where, decision, reterr) < 0
+                   ? -1
+                   : check_text(o, "decision", where, reterr);
+    }
+    return check_named(o, where, keys, reterr) < 0 || check_true(o, "bare", where, reterr) < 0
+               ? -1
+               : check_true(o, "alone", where, reterr);
 }
 
 static int check_flags(const json_t *flags, const json_t *start, const char *where,

@@ -466,14 +466,16 @@ static struct sim_guest *leader(struct sim_run *r)
     return up ? up : r->guests[0];
 }
 
-/* From now on every agent dies of that object. */
+/* From now on every agent dies of that object, or in that decision. */
 static void poison(struct sim_run *r, const json_t *o)
 {
     char key[512];
-    const char *ns = jsonx_str(o, "namespace"), *name = jsonx_str(o, "name");
+    const char *ns = jsonx_str(o, "namespace"), *decision = jsonx_str(o, "decision");
+    const char *name = decision ? decision : jsonx_str(o, "name");
     snprintf(key, sizeof(key), "%.250s%s%.250s", ns ? ns : "", ns ? "/" : "", name);
     for (int i = 0; i < r->n_guests; i++) {
-        guest_poison(r->guests[i], jsonx_str(o, "kind"), key, jsonx_bool(o, "bare", false));
+        guest_poison(r->guests[i], decision ? "Decision" : jsonx_str(o, "kind"), key,
+                     jsonx_bool(o, "bare", false), jsonx_bool(o, "alone", false));
     }
 }
 

@@ -31,7 +31,6 @@ static struct world {
     char body[200];
     int attempts;
     bool unknown;
-    int n_observed;
     uint64_t cancel_in_done;
     bool free_in_done, call_in_done;
 } w;
@@ -560,34 +559,6 @@ START_TEST(forms_are_sent_whole_or_not_at_all)
 }
 END_TEST
 
-/* ---- observing ------------------------------------------------------------------------------- */
-
-static void on_observe(UNUSED void *arg, const char *service, const char *action, int attempt,
-                       const struct err *err, int64_t took_ns)
-{
-    w.n_observed++;
-    ck_assert_str_eq(service, "ec2");
-    ck_assert_str_eq(action, "A");
-    ck_assert_int_eq(attempt, w.n_observed);
-    ck_assert_int_eq(took_ns, 5);
-    ck_assert_int_eq(err->kind, attempt == 1 ? ERR_UNAVAILABLE : ERR_NONE);
-}
-
-START_TEST(every_attempt_is_observed)
-{
-    begin(1);
-    aws_client_observe(w.client, on_observe, NULL);
-    call(true);
-    w.now_ns += 5;
-    answer(500, INTERNAL);
-    pass();
-    w.now_ns += 5;
-    answer(200, "<a/>");
-    ck_assert_int_eq(w.n_observed, 2);
-    end();
-}
-END_TEST
-
 UNIT_MAIN("aws_client", UNIT_CASES(classifies, classes),
           UNIT_CASES(classifies_fleet_codes, fleet_codes), UNIT_TEST(success_at_once),
           UNIT_CASES(follows_the_script, scripts), UNIT_TEST(pauses_within_bounds),
@@ -595,4 +566,4 @@ UNIT_MAIN("aws_client", UNIT_CASES(classifies, classes),
           UNIT_TEST(cancel_in_a_pause), UNIT_TEST(free_with_open_calls),
           UNIT_TEST(done_may_do_anything), UNIT_TEST(free_in_done_with_others_open),
           UNIT_TEST(unknown_service_ends_later), UNIT_TEST(too_many_calls),
-          UNIT_TEST(forms_are_sent_whole_or_not_at_all), UNIT_TEST(every_attempt_is_observed))
+          UNIT_TEST(forms_are_sent_whole_or_not_at_all))

@@ -98,27 +98,6 @@ START_TEST(reads_templates)
 }
 END_TEST
 
-START_TEST(reads_one_template)
-{
-    static const char made[] = XML "<CreateLaunchTemplateResponse" NS "<launchTemplate>"
-                                   "<launchTemplateId>lt-1</launchTemplateId>"
-                                   "<launchTemplateName>n</launchTemplateName></launchTemplate>"
-                                   "</CreateLaunchTemplateResponse>";
-    static const char gone[] = XML "<DeleteLaunchTemplateResponse" NS "<launchTemplate>"
-                                   "<launchTemplateId>lt-2</launchTemplateId>"
-                                   "<launchTemplateName>m</launchTemplateName></launchTemplate>"
-                                   "</DeleteLaunchTemplateResponse>";
-    begin();
-    struct ec2_template t;
-    ck_assert_int_eq(ec2_parse_create_template(&arena, made, sizeof(made) - 1, &t, NULL), 0);
-    ck_assert_str_eq(t.id, "lt-1");
-    ck_assert_int_eq(ec2_parse_delete_template(&arena, gone, sizeof(gone) - 1, &t, NULL), 0);
-    ck_assert_str_eq(t.id, "lt-2");
-    ck_assert_str_eq(t.name, "m");
-    end();
-}
-END_TEST
-
 static const char instances_answer[] =
     XML "<DescribeInstancesResponse" NS "<reservationSet><item><reservationId>r-1</reservationId>"
         "<ownerId>111122223333</ownerId><groupSet/><instancesSet><item>"
@@ -273,25 +252,14 @@ START_TEST(reads_consoles)
 }
 END_TEST
 
-START_TEST(reads_terminations_and_tags)
+START_TEST(reads_tags)
 {
-    static const char ended[] =
-        XML "<TerminateInstancesResponse" NS "<instancesSet><item><instanceId>i-1</instanceId>"
-            "<currentState><code>32</code><name>shutting-down</name></currentState>"
-            "<previousState><code>16</code><name>running</name></previousState></item>"
-            "</instancesSet></TerminateInstancesResponse>";
     static const char yes[] = XML "<CreateTagsResponse" NS "<return>true</return>"
                                   "</CreateTagsResponse>";
     static const char no[] = XML "<CreateTagsResponse" NS "<return>false</return>"
                                  "</CreateTagsResponse>";
     static const char silent[] = XML "<CreateTagsResponse" NS "</CreateTagsResponse>";
     begin();
-    struct ec2_state_changes c;
-    ck_assert_int_eq(ec2_parse_terminate_instances(&arena, ended, sizeof(ended) - 1, &c, NULL), 0);
-    ck_assert_uint_eq(c.n, 1);
-    ck_assert_str_eq(c.v[0].id, "i-1");
-    ck_assert_str_eq(c.v[0].state, "shutting-down");
-    ck_assert_str_eq(c.v[0].previous, "running");
     ck_assert_int_eq(ec2_parse_create_tags(&arena, yes, sizeof(yes) - 1, NULL), 0);
     ck_assert_int_eq(ec2_parse_create_tags(&arena, silent, sizeof(silent) - 1, NULL), 0);
     ck_assert_int_eq(ec2_parse_create_tags(&arena, no, sizeof(no) - 1, NULL), -1);
@@ -397,12 +365,6 @@ static int try_instances(const char *p, size_t n, struct err *e)
     return ec2_parse_describe_instances(&arena, p, n, &r, e);
 }
 
-static int try_template(const char *p, size_t n, struct err *e)
-{
-    struct ec2_template r;
-    return ec2_parse_create_template(&arena, p, n, &r, e);
-}
-
 static int try_subnets(const char *p, size_t n, struct err *e)
 {
     struct ec2_subnets r;
@@ -413,12 +375,6 @@ static int try_reservations(const char *p, size_t n, struct err *e)
 {
     struct ec2_reservations r;
     return ec2_parse_describe_reservations(&arena, p, n, &r, e);
-}
-
-static int try_terminate(const char *p, size_t n, struct err *e)
-{
-    struct ec2_state_changes r;
-    return ec2_parse_terminate_instances(&arena, p, n, &r, e);
 }
 
 static const struct {
@@ -435,7 +391,6 @@ static const struct {
     {try_instances, "<DescribeInstancesResponse><reservationSet><item><instancesSet><item>"
                     "<instanceId>i-1</instanceId></item></instancesSet></item></reservationSet>"
                     "</DescribeInstancesResponse>"},
-    {try_template, "<CreateLaunchTemplateResponse/>"},
     {try_subnets, "<DescribeSubnetsResponse><subnetSet><item><subnetId>s</subnetId></item>"
                   "</subnetSet></DescribeSubnetsResponse>"},
     {try_subnets, "<DescribeSubnetsResponse><requestId>x</requestId></DescribeSubnetsResponse>"},
@@ -443,8 +398,6 @@ static const struct {
     {try_reservations,
      "<DescribeCapacityReservationsResponse><capacityReservationSet><item><instanceType>m5.large"
      "</instanceType></item></capacityReservationSet></DescribeCapacityReservationsResponse>"},
-    {try_terminate, "<TerminateInstancesResponse><instancesSet><item/></instancesSet>"
-                    "</TerminateInstancesResponse>"},
 };
 
 START_TEST(reads_reservations)
@@ -519,8 +472,8 @@ START_TEST(cut_short_is_never_half_an_answer)
 END_TEST
 
 UNIT_MAIN("aws_ec2", UNIT_TEST(reads_fleets), UNIT_TEST(reads_templates),
-          UNIT_TEST(reads_one_template), UNIT_TEST(reads_instances), UNIT_TEST(reads_statuses),
-          UNIT_TEST(reads_consoles), UNIT_TEST(reads_terminations_and_tags),
-          UNIT_TEST(reads_what_a_class_selects), UNIT_TEST(reads_reservations),
-          UNIT_TEST(reads_offerings_and_prices), UNIT_CASES(no_answer_is_an_error, no_answers),
-          UNIT_TEST(empty_lists_are_answers), UNIT_TEST(cut_short_is_never_half_an_answer))
+          UNIT_TEST(reads_instances), UNIT_TEST(reads_statuses), UNIT_TEST(reads_consoles),
+          UNIT_TEST(reads_tags), UNIT_TEST(reads_what_a_class_selects),
+          UNIT_TEST(reads_reservations), UNIT_TEST(reads_offerings_and_prices),
+          UNIT_CASES(no_answer_is_an_error, no_answers), UNIT_TEST(empty_lists_are_answers),
+          UNIT_TEST(cut_short_is_never_half_an_answer))

@@ -150,7 +150,26 @@ START_TEST(prices_are_exact)
 }
 END_TEST
 
+static const struct {
+    int64_t sum, pusd, then;
+} sums[] = {
+    {0, 96000000000, 96000000000},
+    {5, 0, 5},
+    {5, -1, 5}, /* not known */
+    {INT64_MAX - 1, 1, INT64_MAX},
+    {INT64_MAX - 1, 2, INT64_MAX},
+    {INT64_MAX, INT64_MAX, INT64_MAX},
+};
+
+START_TEST(sums_stay_within_bounds)
+{
+    int64_t sum = sums[_i].sum;
+    price_add(&sum, sums[_i].pusd);
+    ck_assert_int_eq(sum, sums[_i].then);
+}
+END_TEST
+
 UNIT_MAIN("aws_form", UNIT_CASES(escapes_all_but_unreserved, escapes),
           UNIT_TEST(flattens_scopes_and_indexes), UNIT_TEST(absent_is_nothing_and_empty_is_empty),
           UNIT_TEST(too_large_is_remembered), UNIT_TEST(done_takes_zeroed_and_twice),
-          UNIT_CASES(prices_are_exact, prices))
+          UNIT_CASES(prices_are_exact, prices), UNIT_CASES(sums_stay_within_bounds, sums))

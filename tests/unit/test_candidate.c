@@ -4,6 +4,8 @@
 
 /* What the callbacks answer. */
 struct says {
+    unsigned let_go_for; /* bits of disruption_reason */
+    int64_t let_go_until_ns;
     bool nominated, in_command, failing;
 };
 
@@ -18,6 +20,13 @@ static bool says_in_command(void *ctx, const struct snapshot_node *n UNUSED)
     return ((const struct says *)ctx)->in_command;
 }
 
+static int64_t says_let_go_until(void *ctx, const struct snapshot_node *n UNUSED,
+                                 enum disruption_reason reason)
+{
+    const struct says *s = ctx;
+    return s->let_go_for & (unsigned)reason ? s->let_go_until_ns : 0;
+}
+
 static bool says_failing(void *ctx, const struct snapshot_pool *p UNUSED)
 {
     return ((const struct says *)ctx)->failing;
@@ -28,7 +37,7 @@ struct setting {
     struct fix *f;
     struct nodepool *np;
     struct node *node;
-    struct nodeclaim *nc;
+    struct nodeclaim *nc, *other;
     struct node_usage *usage;
     struct says says;
 };
@@ -159,6 +168,25 @@ static void set_waited(struct setting *w)
     w->nc->last_pod_event_ns = FIX_NOW - 30 * FIX_S;
 }
 
+/* What was begun with it came to nothing. */
+static void set_let_go(struct setting *w)
+{
+    w->says.let_go_for = DISRUPT_EMPTY;
+    w->says.let_go_until_ns = FIX_NOW + 20 * FIX_S;
+}
+
+static void set_let_go_over(struct setting *w)
+{
+    set_let_go(w);
+    w->says.let_go_until_ns = FIX_NOW;
+}
+
+static void set_let_go_otherwise(struct setting *w)
+{
+    set_let_go(w);
+    w->says.let_go_for = DISRUPT_UNDERUTILIZED | DISRUPT_DRIFTED;
+}
+
 static void set_budget(struct setting *w)
 {
     static const struct budget none[] = {{"0", DISRUPT_EMPTY, NULL, DURATION_ABSENT}};
@@ -181,6 +209,31 @@ static void set_not_ready(struct setting *w)
     w->np->budgets = one;
     w->np->n_budgets = 1;
     w->node->ready = STATUS_FALSE;
+}
+
+/* Another one has lost its Node, and its claim is still there: that uses up the one that may go. */
+static void set_other_lost(struct setting *w)
+{
+    static const struct budget one[] = {{"1", 0, NULL, DURATION_ABSENT}};
+    w->np->budgets = one;
+    w->np->n_budgets = 1;
+    w->other = fix_claim(w->f, "lost", "main");
+    fix_condition(w->f, &w->other->conditions, "Registered");
+    fix_condition(w->f, &w->other->conditions, "Initialized");
+}
+
+/* Its instance is ending, so budgets do not count it at all. */
+static void set_other_ending(struct setting *w)
+{
+    set_other_lost(w);
+    fix_condition(w->f, &w->other->conditions, "InstanceTerminating");
+}
+
+/* It never had one: it is launching. */
+static void set_other_launching(struct setting *w)
+{
+    set_other_lost(w);
+    w->other->conditions.n = 0;
 }
 
 /* The earlier gate answers. */
@@ -224,9 +277,15 @@ static const struct gate {
     {set_failing, REASON_LaunchesFailing},
     {set_waiting, REASON_Waiting},
     {set_waited, REASON_Empty},
+    {set_let_go, REASON_Waiting},
+    {set_let_go_over, REASON_Empty},
+    {set_let_go_otherwise, REASON_Empty},
     {set_budget, REASON_Budget},
     {set_budget_of_others, REASON_Empty},
     {set_not_ready, REASON_Budget},
+    {set_other_lost, REASON_Budget},
+    {set_other_ending, REASON_Empty},
+    {set_other_launching, REASON_Empty},
     {set_pod_and_nominated, REASON_Nominated},
     {set_waiting_and_failing, REASON_LaunchesFailing},
 };
@@ -246,7 +305,8 @@ START_TEST(test_gates)
                               .facts = {.ctx = &w.says,
                                         .nominated = says_nominated,
                                         .in_command = says_in_command,
-                                        .launches_failing = says_failing}};
+                                        .launches_failing = says_failing,
+                                        .let_go_until = says_let_go_until}};
     const struct snapshot_node *n = &in.snap->nodes[0];
     struct reason r = candidate_empty(&in, n);
     ck_assert_str_eq(reason_name(r.code), reason_name(gates[_i].code));

@@ -539,8 +539,6 @@ START_TEST(class_of_template)
     AUTO_JSON json_t *pod = pod_of("{containers: [" C("cpu: 2") "]}", NULL);
     struct pod_class *c = decode_class(decoder, pod, false, NULL);
     ck_assert_ptr_eq(c, ds->cls);
-    decode_class_ref(c);
-    decode_class_unref(decoder, c);
     decode_daemonset_free(decoder, ds);
     ck_assert_uint_eq(decoder_class_count(decoder), 1);
     decode_class_unref(decoder, c);

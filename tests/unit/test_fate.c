@@ -1,7 +1,9 @@
 /* test_fate.c - what becomes of a DisruptionRequest (agent/consent/fate.h), read off a store. */
 #include "agent/consent/fate.h"
 
+#include "agent/consent/consent.h"
 #include "agent/store/store.h"
+#include "agent/work/gate.h"
 #include "common/base/jsonx.h"
 #include "common/base/yamlx.h"
 #include "common/core/consent/approval.h"
@@ -255,4 +257,51 @@ START_TEST(approval_stands)
 }
 END_TEST
 
-UNIT_MAIN("fate", UNIT_CASES(follows, rows), UNIT_CASES(approval_stands, stands))
+/* More requests than are kept: what is over goes, what has run out is closed, all else waits. */
+static const struct {
+    const char *request;
+    const char *method; /* of what is written; NULL: nothing */
+} crowded[] = {
+    {REQ(LASTS, ""), NULL},
+    {REQ(LASTS ", " YES, ""), NULL},
+    {REQ(EXPIRES(NOW_OUT), ""), "PATCH"},
+    {REQ(EXPIRES(NOW_OUT) ", " YES, "phase: Approved"), "PATCH"},
+    {REQ(EXPIRES(NOW_OUT) ", " YES, "phase: Executing"), NULL},
+    {REQ(EXPIRES(NOW_OUT), "phase: Denied, endedAt: '2026-01-04T09:16:41Z'"), NULL},
+    {REQ(EXPIRES(NOW_OUT), "phase: Denied, endedAt: '2026-01-04T09:16:40Z'"), "DELETE"},
+};
+
+START_TEST(crowd)
+{
+    struct fake *f = world(crowded[_i].request);
+    f->opt.leader_election = false;
+    f->rt.gate = gate_new(&f->rt, &f->kube, &f->aws);
+    gate_set_standby(f->rt.gate, false);
+    static const char other[] = REQ(LASTS, "");
+    AUTO_JSON json_t *docs = yamlx_parse_all(other, strlen(other), "other", NULL, NULL);
+    ck_assert_ptr_nonnull(docs);
+    for (int i = 0; i < STORE_MAX_CONSENT; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "dr-%05d", i);
+        AUTO_JSON json_t *o = json_deep_copy(json_array_get(docs, 0));
+        json_object_set_new(
+            o, "metadata",
+            json_pack("{s:s, s:s, s:s}", "name", name, "uid", name, "resourceVersion", "200"));
+        store_observe(f->rt.store, o);
+    }
+    ck_assert(!store_requests_known(f->rt.store));
+    struct consent *c = consent_new(&f->rt);
+    consent_start(c);
+    fake_run(f, 0);
+    const char *path = "/apis/karp.dev/v1alpha1/disruptionrequests/r";
+    ck_assert(!fake_find(f, "PATCH", path) == !str_eq(crowded[_i].method, "PATCH"));
+    ck_assert(!fake_find(f, "DELETE", path) == !str_eq(crowded[_i].method, "DELETE"));
+    consent_free(c);
+    gate_free(f->rt.gate);
+    f->rt.gate = NULL;
+    world_free(f);
+}
+END_TEST
+
+UNIT_MAIN("fate", UNIT_CASES(follows, rows), UNIT_CASES(approval_stands, stands),
+          UNIT_CASES(crowd, crowded))

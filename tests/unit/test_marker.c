@@ -217,6 +217,61 @@ START_TEST(told)
 }
 END_TEST
 
+/* A process that ends in a decision, about all there is or about the workload of pod p. */
+static void end_in(struct marker_page *page, const char *pod)
+{
+    struct fake *f = fake_new();
+    struct marker_port port = {.page = page, .where = "the file"};
+    struct marker *m = f->rt.marker = marker_new(&f->rt, &port);
+    f->rt.store = store_new(&f->rt);
+    AUTO_JSON json_t *o = object_of('p', '1');
+    store_observe(f->rt.store, o);
+    marker_start(m);
+    ck_assert(!marker_rests(m, MARKER_CONSOLIDATE));
+    ck_assert(marker_decide(m, MARKER_CONSOLIDATE, NULL));
+    marker_done(m);
+    ck_assert(marker_decide(m, MARKER_CONSOLIDATE, pod));
+    ck_assert(page->open && !page->alone == !pod);
+    store_free(f->rt.store);
+    marker_free(m);
+    fake_free(f);
+}
+
+/* It rests after two ends, is told, and is made again after an hour. */
+START_TEST(decision_rests)
+{
+    struct marker_page page = {.n = 0};
+    AUTO_BUF struct buf object, text;
+    buf_init(&object, 256);
+    buf_init(&text, 1024);
+    end_in(&page, NULL);
+    end_in(&page, NULL);
+    struct fake *f = fake_new();
+    struct marker_port port = {.page = &page, .where = "the file"};
+    struct marker *m = f->rt.marker = marker_new(&f->rt, &port);
+    marker_start(m);
+    ck_assert(marker_rests(m, MARKER_CONSOLIDATE) && !marker_rests(m, MARKER_REPLACE));
+    ck_assert(attention(f) == 1);
+    ck_assert(marker_aside(m, 0, &object, &text));
+    ck_assert_str_eq(object.p, "decision/consolidation");
+    ck_assert(strstr(text.p, "ended 2 times"));
+    fake_run(f, MARKER_LIVED_NS + MARKER_TELL_NS);
+    ck_assert(!marker_rests(m, MARKER_CONSOLIDATE));
+    ck_assert(attention(f) == 0 && page.n == 0);
+    marker_free(m);
+    fake_free(f);
+}
+END_TEST
+
+START_TEST(decision_about_one)
+{
+    struct marker_page page = {.n = 0};
+    end_in(&page, "default/p");
+    end_in(&page, "default/p");
+    live(&page, "Bp1.Ws1.", "of its controller");
+}
+END_TEST
+
 /* ---- identity alone ---------------------------------------------------------------------------
  */
 
@@ -355,4 +410,5 @@ START_TEST(outlives)
 END_TEST
 
 UNIT_MAIN("marker", UNIT_CASES(verdicts, rows), UNIT_TEST(other_content), UNIT_TEST(bounded),
-          UNIT_TEST(told), UNIT_CASES(bare, kinds), UNIT_CASES(outlives, signals))
+          UNIT_TEST(told), UNIT_TEST(decision_rests), UNIT_TEST(decision_about_one),
+          UNIT_CASES(bare, kinds), UNIT_CASES(outlives, signals))

@@ -1,6 +1,9 @@
 /* What can be launched: facts, prices, and pools as a decision sees them. */
 #include "cloudrig.h"
 
+#include "common/base/jsonx.h"
+#include "common/base/price.h"
+
 static void rig_ready(struct rig *r, const char *cls)
 {
     rig_init(r);
@@ -59,6 +62,71 @@ START_TEST(price_is)
     ck_assert_int_eq(cloud_price(r.cloud, "m5.large", "us-east-1a", CT_SPOT), PRICE_UNKNOWN);
     ck_assert_int_eq(cloud_price(r.cloud, "no.such", "us-west-2a", CT_SPOT), PRICE_UNKNOWN);
     ck_assert_int_eq(cloud_price(r.cloud, "m5.large", "us-west-2a", CT_RESERVED), PRICE_UNKNOWN);
+    rig_done(&r);
+}
+END_TEST
+
+/* What the plugin reads of it: every price, and where each type is offered. */
+static void same_in_print(struct rig *r, const json_t *list)
+{
+    for (uint32_t t = 0; t < ec2_facts_n; t++) {
+        const char *type = ec2_facts[t].name;
+        const json_t *zones = json_object_get(jsonx_obj(list, "zones"), type);
+        const json_t *spot = json_object_get(jsonx_obj(list, "spot"), type);
+        const char *od = json_string_value(json_object_get(jsonx_obj(list, "onDemand"), type));
+        size_t i;
+        json_t *zone;
+        json_array_foreach (zones, i, zone) {
+            const char *z = json_string_value(zone);
+            const char *s = json_string_value(json_object_get(spot, z));
+            int64_t v = PRICE_UNKNOWN;
+            ck_assert(!od || price_parse(od, &v));
+            ck_assert_int_eq(v, cloud_price(r->cloud, type, z, CT_ON_DEMAND));
+            v = PRICE_UNKNOWN;
+            ck_assert(!s || price_parse(s, &v));
+            ck_assert_int_eq(v, cloud_price(r->cloud, type, z, CT_SPOT));
+        }
+        ck_assert(zones || (!od && !spot));
+    }
+}
+
+START_TEST(prices_in_print)
+{
+    struct rig r;
+    AUTO_BUF struct buf text, small;
+    buf_init(&text, 1 << 20);
+    buf_init(&small, 1000);
+    rig_init(&r);
+    rig_step(&r,
+             "{\"prices\":{\"onDemand\":{\"m5.large\":0.2},\"spot\":{\"m5.large\":{\"us-west-2a\":"
+             "0.07,\"us-west-2b\":0.08}}}}");
+    cloud_start(r.cloud);
+    rig_run(&r, 60 * NS_PER_S);
+    ck_assert(cloud_prices(r.cloud, &text));
+    ck_assert(!cloud_prices(r.cloud, &small));
+    struct err e = ERR_INIT;
+    AUTO_JSON json_t *list = jsonx_parse(text.p, text.n, "prices", &e);
+    ck_assert_msg(list != NULL, "%s", e.msg);
+    ck_assert_str_eq(jsonx_str(list, "region"), "us-west-2");
+    ck_assert_uint_gt(json_object_size(jsonx_obj(list, "zones")), 300);
+    same_in_print(&r, list);
+    rig_done(&r);
+}
+END_TEST
+
+/* No spot price is known: guesses are not printed. */
+START_TEST(no_spot_in_print)
+{
+    struct rig r;
+    AUTO_BUF struct buf text;
+    buf_init(&text, 1 << 20);
+    rig_init(&r);
+    rig_step(&r, "{\"fail\":{\"action\":\"DescribeSpotPriceHistory\",\"code\":"
+                 "\"UnauthorizedOperation\",\"times\":1000}}");
+    cloud_start(r.cloud);
+    rig_run(&r, 60 * NS_PER_S);
+    ck_assert(cloud_prices(r.cloud, &text));
+    ck_assert(str_contains(text.p, "\"onDemand\":{") && !str_contains(text.p, "\"spot\""));
     rig_done(&r);
 }
 END_TEST
@@ -238,5 +306,6 @@ START_TEST(account_changes)
 }
 END_TEST
 
-UNIT_MAIN("market", UNIT_CASES(price_is, prices), UNIT_TEST(refreshed), UNIT_CASES(pool_is, pools),
+UNIT_MAIN("market", UNIT_CASES(price_is, prices), UNIT_TEST(prices_in_print),
+          UNIT_TEST(no_spot_in_print), UNIT_TEST(refreshed), UNIT_CASES(pool_is, pools),
           UNIT_TEST(generations), UNIT_CASES(offered, offers), UNIT_TEST(account_changes))

@@ -1,6 +1,7 @@
 /* test_prices.c - price files, regions, catalogs from files (cmd/read/prices.h, cmd/read/types.h).
  */
 #include "cmd/read/prices.h"
+#include "common/base/jsonx.h"
 #include "common/base/str.h"
 #include "common/core/labels.h"
 #include "unit.h"
@@ -120,6 +121,79 @@ START_TEST(price_lookups)
     if (lookups[_i].file) {
         unlink(path);
     }
+}
+END_TEST
+
+/* ---- what the agent has published ------------------------------------------------------------ */
+
+#define TOLD                                                                                       \
+    "{\"region\": \"us-west-2\", \"onDemand\": {\"m5.large\": \"0.123\"}, \"spot\": "              \
+    "{\"m5.large\": "                                                                              \
+    "{\"us-west-2b\": \"0.0312\"}}, \"zones\": {\"m5.large\": [\"us-west-2b\", \"us-west-2c\"]}}"
+#define TOLD_NS (INT64_C(1764511200) * 1000000000)
+
+static const struct {
+    const char *told, *file, *region;
+    int64_t on_demand, spot_b; /* of m5.large */
+    bool told_zones, in_b, in_c;
+    int64_t made_ns;
+    const char *source; /* part of it */
+} told_rows[] = {
+    {TOLD, NULL, NULL, USD(123), USD(312) / 10, true, true, true, TOLD_NS,
+     "those that karp-agent has published, of 2025-11-30"},
+    {TOLD, NULL, "us-west-2", USD(123), USD(312) / 10, true, true, true, TOLD_NS, "karp-agent"},
+    /* of another region: as though there were none */
+    {TOLD, NULL, "us-east-1", USD(96), USD(96) / 5 * 2, false, false, false, 0, "AWS list"},
+    /* a file that is named beats them */
+    {TOLD, NO_SPOT, NULL, USD(100), USD(40), false, false, false, 0, path},
+    {"{\"region\": \"us-west-2\", \"onDemand\": {\"m5.large\": \"0.1\"}, \"zones\": {\"m5.large\": "
+     "[\"us-west-2c\"]}}",
+     NULL, NULL, USD(100), USD(40), true, false, true, TOLD_NS, "spot ~40% of it"},
+};
+
+START_TEST(told_prices)
+{
+    struct err err = ERR_INIT;
+    struct symtab *t = labels_symtab_new();
+    AUTO_JSON json_t *told = jsonx_parse(told_rows[_i].told, strlen(told_rows[_i].told), "t", &err);
+    struct prices_in in = {
+        .syms = t, .region = told_rows[_i].region, .published = told, .published_ns = TOLD_NS};
+    bool known;
+    AUTO_BUF struct buf source;
+    buf_init(&source, 1024);
+    if (told_rows[_i].file) {
+        write_file(told_rows[_i].file);
+        in.file = path;
+    }
+    struct prices *p = prices_new(&in, &err);
+    ck_assert_msg(p != NULL, "%s", err.msg);
+    ck_assert_int_eq(prices_of(p, "m5.large", "us-west-2b", CT_ON_DEMAND, NULL),
+                     told_rows[_i].on_demand);
+    ck_assert_int_eq(prices_of(p, "m5.large", "us-west-2b", CT_SPOT, NULL), told_rows[_i].spot_b);
+    ck_assert(prices_offered(p, "m5.large", "us-west-2b", &known) == told_rows[_i].in_b);
+    ck_assert(known == told_rows[_i].told_zones);
+    ck_assert(prices_offered(p, "m5.large", "us-west-2c", &known) == told_rows[_i].in_c);
+    ck_assert(!prices_offered(p, "c5.large", "us-west-2c", &known));
+    ck_assert_int_eq(prices_made_ns(p), told_rows[_i].made_ns);
+    prices_source(p, &source);
+    ck_assert_msg(str_contains(source.p, told_rows[_i].source), "%s", source.p);
+    prices_free(p);
+    symtab_free(t);
+    if (told_rows[_i].file) {
+        unlink(path);
+    }
+}
+END_TEST
+
+START_TEST(told_nonsense)
+{
+    struct err err = ERR_INIT;
+    struct symtab *t = labels_symtab_new();
+    AUTO_JSON json_t *told = json_pack("{s:s, s:[]}", "region", "us-west-2", "onDemand");
+    struct prices_in in = {.syms = t, .published = told};
+    ck_assert_ptr_null(prices_new(&in, &err));
+    ck_assert_msg(str_contains(err.msg, "karp-agent has published: onDemand"), "%s", err.msg);
+    symtab_free(t);
 }
 END_TEST
 
@@ -346,6 +420,7 @@ START_TEST(reads_what_the_generator_reads)
 END_TEST
 
 UNIT_MAIN("prices", UNIT_CASES(price_files, files), UNIT_CASES(price_lookups, lookups),
+          UNIT_CASES(told_prices, told_rows), UNIT_TEST(told_nonsense),
           UNIT_CASES(price_regions, regions), UNIT_CASES(price_ages, ages),
           UNIT_CASES(catalog_files, catalogs), UNIT_TEST(catalog_prices),
           UNIT_TEST(reads_what_the_generator_reads))

@@ -3,12 +3,12 @@
  * objects that the API server has; the plan digests that the agent writes on what it begins with;
  * and what its history says afterwards: the same nodes left by the same plan for the same kinds of
  * new ones. */
-#include "agent/leave/spared.h"
 #include "cmdrun.h"
 #include "common/base/alloc.h"
 #include "common/base/entropy.h"
 #include "common/base/jsonx.h"
 #include "common/base/str.h"
+#include "common/core/ec2/ec2type.h"
 #include "tests/sim/run.h"
 
 #ifdef __SANITIZE_ADDRESS__
@@ -64,24 +64,25 @@ static void put(struct sim_run *r, const char *text)
     ck_assert_msg(sim_api_apply(r->world->api, "somebody", o, NULL, &e) == 0, "%s", e.msg);
 }
 
-static void put_pool(struct sim_run *r, const char *name, const char *policy, const char *approval)
+static void put_pool(struct sim_run *r, const char *name, const char *policy, const char *kinds,
+                     const char *approval)
 {
     char *text AUTO_FREE = xasprintf(
         "{'apiVersion':'karpenter.sh/v1','kind':'NodePool','metadata':{'name':'%s','annotations':{"
         "'karp.dev/disruption-approval':'%s'}},'spec':{'template':{'metadata':{'labels':{"
         "'pool':'%s'}},'spec':{'nodeClassRef':{'group':'karpenter.k8s.aws','kind':'EC2NodeClass',"
         "'name':'default'},'requirements':[{'key':'karpenter.sh/capacity-type','operator':'In',"
-        "'values':['on-demand']},{'key':'karpenter.k8s.aws/instance-cpu','operator':'Lt','values':["
+        "'values':[%s]},{'key':'karpenter.k8s.aws/instance-cpu','operator':'Lt','values':["
         "'9']}]}},'disruption':{'consolidationPolicy':'%s','consolidateAfter':'0s',"
         "'budgets':[{'nodes':'100%%'}]}}}",
-        name, approval, name, policy);
+        name, approval, name, kinds, policy);
     put(r, text);
 }
 
 static void put_pools(struct sim_run *r, const char *approval)
 {
-    put_pool(r, "a", "WhenEmptyOrUnderutilized", approval);
-    put_pool(r, "b", "Balanced", approval);
+    put_pool(r, "a", "WhenEmptyOrUnderutilized", "'on-demand'", approval);
+    put_pool(r, "b", "Balanced", "'spot','on-demand'", approval);
 }
 
 static void put_app(struct sim_run *r, int i, int cpu_milli, int mem_mib, int replicas)
@@ -117,8 +118,8 @@ static void write_objects(const struct sim_run *r, const char *path)
     ck_assert_int_eq(json_dump_file(list, path, 0), 0);
 }
 
-/* What the plugin shows now; empty nodes go by themselves, without a plan. */
-static json_t *plugin_plan(struct sim_run *r, struct digests *ret)
+/* What the plugin prints now. */
+static json_t *plugin_says(struct sim_run *r)
 {
     char path[] = "/tmp/karp-same-XXXXXX";
     int fd = mkstemp(path);
@@ -131,8 +132,16 @@ static json_t *plugin_plan(struct sim_run *r, struct digests *ret)
     unlink(path);
     ck_assert_msg(run.rc == 0, "%s", run.err.msg);
     json_error_t je;
-    AUTO_JSON json_t *plan = json_loads(run.out, 0, &je);
+    json_t *plan = json_loads(run.out, 0, &je);
     ck_assert_msg(plan != NULL, "%s", je.text);
+    cmdrun_done(&run);
+    return plan;
+}
+
+/* What it shows; empty nodes go by themselves, without a plan. */
+static json_t *plugin_plan(struct sim_run *r, struct digests *ret)
+{
+    AUTO_JSON json_t *plan = plugin_says(r);
     json_t *actions = json_array(), *action;
     size_t i;
     json_array_foreach (jsonx_arr(plan, "actions"), i, action) {
@@ -141,7 +150,6 @@ static json_t *plugin_plan(struct sim_run *r, struct digests *ret)
             json_array_append(actions, action);
         }
     }
-    cmdrun_done(&run);
     return actions;
 }
 
@@ -300,7 +308,6 @@ static bool one_cluster(struct sim_run *r, struct entropy *dice, struct load *l,
 {
     struct digests first = {.n = 0}, shown = {.n = 0}, early = {.n = 0};
     put_pools(r, "Required");
-    pass(r, SPARED_NS); /* a node that a plan let go in the cluster before is in peace */
     load_comes(r, dice, l);
     load_goes(r, dice, l);
     agent_plan(r, &early);
@@ -319,22 +326,69 @@ static bool one_cluster(struct sim_run *r, struct entropy *dice, struct load *l,
     return true;
 }
 
-START_TEST(what_is_shown_is_done)
+/* "$/h", within so many percent of the list's. */
+static json_t *about(struct entropy *dice, const char *type, int from, int to)
+{
+    int64_t percent = from + (int64_t)entropy_below(dice, (uint64_t)(to - from));
+    return json_real((double)(ec2_builtin_price(type) / 100 * percent) / (double)PUSD_PER_USD);
+}
+
+/* Prices of its own: what the agent knows of them the plugin has from the agent alone. */
+static json_t *new_market(uint64_t seed)
+{
+    struct entropy dice = entropy_seeded(&seed);
+    const char *const *zones = ec2_builtin_zones("us-west-2");
+    json_t *on_demand = json_object(), *spot = json_object();
+    for (uint32_t t = 0; t < ec2_facts_n; t++) {
+        const char *type = ec2_facts[t].name;
+        uint64_t offered = ec2_builtin_offered("us-west-2", type);
+        if (ec2_builtin_price(type) == PRICE_UNKNOWN || ec2_facts[t].vcpus > 8 || !offered) {
+            continue;
+        }
+        json_object_set_new(on_demand, type, about(&dice, type, 70, 130));
+        json_t *by_zone = json_object();
+        for (int z = 0; zones[z]; z++) {
+            if (offered >> z & 1) {
+                json_object_set_new(by_zone, zones[z], about(&dice, type, 15, 65));
+            }
+        }
+        json_object_set_new(spot, type, by_zone);
+    }
+    return json_pack("{s:o, s:o}", "onDemand", on_demand, "spot", spot);
+}
+
+static json_t *market;
+
+static struct sim_run *new_world(uint64_t seed)
 {
     struct err e = ERR_INIT;
-    struct run_options o = {.seed = (uint64_t)_i + 1};
-    uint64_t state = (uint64_t)_i + 1;
-    struct entropy dice = entropy_seeded(&state);
-    struct load load;
-    int n_same = 0;
+    struct run_options o = {.seed = seed};
     scenario = (struct scenario){.path = (char *)(uintptr_t) "t",
                                  .name = "t",
                                  .region = "us-west-2",
                                  .replicas = 1,
+                                 .ec2 = market = new_market(seed),
                                  .docs = json_array()};
     struct sim_run *r = sim_run_new(&scenario, &o, &e);
     ck_assert_msg(r != NULL, "%s", e.msg);
     ck_assert_int_eq(sim_run_play(r, &e), 0);
+    return r;
+}
+
+static void world_free(struct sim_run *r)
+{
+    sim_run_free(r);
+    json_decref(scenario.docs);
+    json_decref(market);
+}
+
+START_TEST(what_is_shown_is_done)
+{
+    uint64_t state = (uint64_t)_i + 1;
+    struct entropy dice = entropy_seeded(&state);
+    struct load load;
+    int n_same = 0;
+    struct sim_run *r = new_world((uint64_t)_i + 1);
     for (int i = 0; i < APPS; i++) {
         load.cpu_milli[i] = 200 + 100 * (int)entropy_below(&dice, 16);
     }
@@ -344,11 +398,67 @@ START_TEST(what_is_shown_is_done)
         n_same += one_cluster(r, &dice, &load, where);
         ck_assert_msg(i < 2 * ROUNDS, "%s: the plan changes every time", where);
     }
-    sim_run_free(r);
-    json_decref(scenario.docs);
+    world_free(r);
+}
+END_TEST
+
+/* ---- what came to nothing ----------------------------------------------------------------------
+ */
+
+/* Until something has begun. */
+static void begins(struct sim_run *r, struct digests *ret)
+{
+    for (int i = 0; i < 200 && ret->n == 0; i++) {
+        pass(r, NS_PER_S / 2);
+        agent_plan(r, ret);
+    }
+    ck_assert_uint_gt(ret->n, 0);
+}
+
+static json_t *plugin_blocked(struct sim_run *r)
+{
+    AUTO_JSON json_t *plan = plugin_says(r);
+    return json_incref(jsonx_arr(plan, "blocked"));
+}
+
+/* A node is being replaced, a Hold undoes that and goes again: for a minute the agent leaves the
+ * node in peace, and the plugin says so. Then both have the plan again. */
+START_TEST(what_came_to_nothing_waits)
+{
+    struct sim_run *r = new_world(1);
+    struct digests begun = {.n = 0}, peace = {.n = 0}, again = {.n = 0}, done = {.n = 0};
+    struct err e = ERR_INIT;
+    put_pools(r, "Off");
+    put_app(r, 0, 1000, 1500, 7);
+    pass(r, NS_PER_MIN);
+    put_app(r, 0, 1000, 1500, 1);
+    begins(r, &begun);
+    put(r, "{'apiVersion':'karp.dev/v1alpha1','kind':'Hold','metadata':{'name':'h'},'spec':{"
+           "'target':{'kind':'Cluster'}}}");
+    pass(r, 3 * NS_PER_S);
+    agent_plan(r, &peace);
+    ck_assert_msg(peace.n == 0, "the Hold does not undo it");
+    ck_assert_int_eq(
+        sim_api_delete(r->world->api, "somebody", SIM_HOLD, NULL, "h", NULL, -1, NULL, &e), 0);
+    pass(r, 3 * NS_PER_S);
+    AUTO_JSON json_t *none = plugin_plan(r, &peace);
+    AUTO_JSON json_t *blocked = plugin_blocked(r);
+    ck_assert_uint_eq(json_array_size(none), 0);
+    ck_assert_uint_eq(json_array_size(blocked), 2); /* and the replacement, which comes up */
+    ck_assert_str_eq(jsonx_str(json_array_get(blocked, 1), "code"), "Waiting");
+    pass(r, 40 * NS_PER_S);
+    agent_plan(r, &peace);
+    ck_assert_msg(peace.n == 0, "it is not left in peace");
+    pass(r, 20 * NS_PER_S);
+    AUTO_JSON json_t *shown = plugin_plan(r, &again);
+    ck_assert_uint_eq(json_array_size(shown), 1);
+    begins(r, &done);
+    ck_assert(same(&again, &done));
+    world_free(r);
 }
 END_TEST
 
 static const int worlds[WORLDS];
 
-UNIT_MAIN("same_plan", UNIT_CASES(what_is_shown_is_done, worlds))
+UNIT_MAIN("same_plan", UNIT_CASES(what_is_shown_is_done, worlds),
+          UNIT_TEST(what_came_to_nothing_waits))

@@ -181,6 +181,32 @@ START_TEST(comes_and_goes)
 }
 END_TEST
 
+/* An etcd restore takes back that it was attached, later the order to detach it: the attacher says
+ * again what is so, and the volume that is wanted stays. */
+START_TEST(a_restore_takes_back_what_was_attached)
+{
+    struct sim_world *w = make_world();
+    make_claim(w, "data", "");
+    make_pod(w, "p", "data", "'nodeSelector':{'n':'c'},");
+    rig_run(w, SIM_PROVISION_NS + NS_PER_S);
+    ck_assert_uint_eq(sim_api_count(w->api, SIM_VOLUMEATTACHMENT), 1);
+    rig_run(w, SIM_ATTACH_NS + SIM_POD_START_NS + NS_PER_S);
+    ck_assert_str_eq(jsonx_str_or(pod(w, "p"), "status.phase", ""), "Running");
+    ck_assert_uint_gt(sim_api_restore(w->api, SIM_ATTACH_NS + SIM_POD_START_NS + NS_PER_S), 0);
+    ck_assert(!jsonx_bool(sim_api_at(w->api, SIM_VOLUMEATTACHMENT, 0), "status.attached", false));
+    rig_run(w, SIM_ATTACH_NS + SIM_POD_START_NS + NS_PER_S);
+    ck_assert_str_eq(jsonx_str_or(pod(w, "p"), "status.phase", ""), "Running");
+    drop_pod(w, "p");
+    rig_run(w, NS_PER_S);
+    ck_assert(jsonx_str(sim_api_at(w->api, SIM_VOLUMEATTACHMENT, 0), "metadata.deletionTimestamp"));
+    ck_assert_uint_gt(sim_api_restore(w->api, 2 * NS_PER_S), 0);
+    rig_run(w, 2 * SIM_DETACH_NS);
+    ck_assert_str_eq(jsonx_str_or(pod(w, "p"), "status.phase", ""), "Running");
+    ck_assert(jsonx_bool(sim_api_at(w->api, SIM_VOLUMEATTACHMENT, 0), "status.attached", false));
+    sim_world_free(w);
+}
+END_TEST
+
 /* A volume for one node only: the pod that moves waits until it is detached. */
 START_TEST(moves_with_its_pod)
 {
@@ -338,7 +364,7 @@ START_TEST(ephemeral_volumes_live_with_their_pod)
 END_TEST
 
 UNIT_MAIN("sim_volumes", UNIT_CASES(goes_where_its_volume_can_be, rows), UNIT_TEST(comes_and_goes),
-          UNIT_TEST(moves_with_its_pod), UNIT_TEST(a_dead_node_keeps_its_volumes),
-          UNIT_TEST(held_volumes_stay), UNIT_TEST(node_gone_before_the_volume),
-          UNIT_TEST(no_more_volumes_than_a_node_takes), UNIT_TEST(one_pod_only),
-          UNIT_TEST(ephemeral_volumes_live_with_their_pod))
+          UNIT_TEST(a_restore_takes_back_what_was_attached), UNIT_TEST(moves_with_its_pod),
+          UNIT_TEST(a_dead_node_keeps_its_volumes), UNIT_TEST(held_volumes_stay),
+          UNIT_TEST(node_gone_before_the_volume), UNIT_TEST(no_more_volumes_than_a_node_takes),
+          UNIT_TEST(one_pod_only), UNIT_TEST(ephemeral_volumes_live_with_their_pod))

@@ -512,6 +512,46 @@ START_TEST(consent_is_known)
 }
 END_TEST
 
+/* More than are kept: not known, until what has gone made room and a list shows them all. */
+static json_t *requests(int n)
+{
+    json_t *items = json_array();
+    for (int i = 0; i < n; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "dr-%05d", i);
+        json_array_append_new(items, json_pack("{s:s, s:{s:s, s:s, s:s}}", "kind",
+                                               "DisruptionRequest", "metadata", "name", name, "uid",
+                                               name, "resourceVersion", "9"));
+    }
+    return items;
+}
+
+START_TEST(too_many_requests)
+{
+    struct rig r = rig_new();
+    sync(&r, NULL, NULL, NULL);
+    ck_assert(store_requests_known(r.s));
+    json_t *all = requests(STORE_MAX_CONSENT + 2), *o;
+    size_t i;
+    json_array_foreach (all, i, o) {
+        event(&r, STORE_DREQ, KUBE_ADDED, json_deep_copy(o));
+        ck_assert(store_requests_known(r.s) == (i < STORE_MAX_CONSENT));
+    }
+    for (int left = STORE_MAX_CONSENT + 1; left >= STORE_MAX_CONSENT; left--) {
+        event(&r, STORE_DREQ, KUBE_DELETED, json_deep_copy(json_array_get(all, 0)));
+        json_array_remove(all, 0);
+        fake_run(r.f, 11 * NS_PER_S);
+        ck_assert(!store_requests_known(r.s));
+        give_list(&r, STORE_DREQ, "101", json_deep_copy(all));
+        fake_run(r.f, 0);
+        ck_assert_uint_eq(map_count(store_all(r.s, STORE_DREQ)), STORE_MAX_CONSENT);
+        ck_assert(store_requests_known(r.s) == (left == STORE_MAX_CONSENT));
+    }
+    json_decref(all);
+    rig_free(&r);
+}
+END_TEST
+
 /* The watch breaks for long: what was known goes with the kind, stays without a word. */
 START_TEST(holds_lost)
 {
@@ -753,7 +793,8 @@ END_TEST
 
 UNIT_MAIN("store", UNIT_CASES(withheld, withheld_rows), UNIT_CASES(holds_known, holds_rows),
           UNIT_CASES(consent_is_known, consent_rows), UNIT_CASES(holds_lost, holds_rows),
-          UNIT_TEST(services), UNIT_TEST(limit_range_completes_daemonsets),
+          UNIT_TEST(too_many_requests), UNIT_TEST(services),
+          UNIT_TEST(limit_range_completes_daemonsets),
           UNIT_TEST(runtime_class_completes_daemonsets), UNIT_CASES(versions, version_rows),
           UNIT_TEST(own_end), UNIT_TEST(own_end_echo), UNIT_TEST(went_back),
           UNIT_CASES(relist, relist_rows), UNIT_CASES(bad_objects, bad_rows), UNIT_TEST(unread_pod),

@@ -1,6 +1,7 @@
 /* dreq.c - see dreq.h. */
 #include "dreq.h"
 
+#include "common/base/price.h"
 #include "common/base/str.h"
 #include "common/core/ec2/catalog.h"
 
@@ -51,19 +52,11 @@ bool dreq_has_candidate(const struct dreq *r, const char *uid)
     return false;
 }
 
-/* What is too much for a sum stays the most there is. */
-static void add_price(int64_t *sum, int64_t pusd_h)
-{
-    if (pusd_h != PRICE_UNKNOWN && __builtin_add_overflow(*sum, pusd_h, sum)) {
-        *sum = INT64_MAX;
-    }
-}
-
 int64_t dreq_price_out(const struct dreq *r)
 {
     int64_t sum = 0;
     for (uint32_t i = 0; i < r->n_candidates; i++) {
-        add_price(&sum, r->candidates[i].price_pusd_h);
+        price_add(&sum, r->candidates[i].price_pusd_h);
     }
     return sum;
 }
@@ -72,12 +65,13 @@ int64_t dreq_price_in(const struct dreq *r)
 {
     int64_t sum = 0;
     for (uint32_t i = 0; i < r->n_replacements; i++) {
-        add_price(&sum, r->replacements[i].price_pusd_h);
+        price_add(&sum, r->replacements[i].price_pusd_h);
     }
     return sum;
 }
 
-bool dreq_warns_single(const struct dreq *r, const char *pod)
+/* The pod is said to be the only one of its workload. */
+static bool warns_single(const struct dreq *r, const char *pod)
 {
     for (uint32_t i = 0; i < r->n_warnings; i++) {
         const char *w = r->warnings[i];
@@ -155,7 +149,7 @@ const char *dreq_exceeds(const struct dreq *r, const struct dreq_risk *risk)
         }
     }
     for (uint32_t i = 0; i < risk->n_singles; i++) {
-        if (!dreq_warns_single(r, risk->singles[i])) {
+        if (!warns_single(r, risk->singles[i])) {
             return "a single replica moves that was not approved";
         }
     }

@@ -102,8 +102,6 @@ bool dreq_has_candidate(const struct dreq *r, const char *uid);
 /* Of the candidates, or of the replacements; unknown prices count as nothing. */
 int64_t dreq_price_out(const struct dreq *r);
 int64_t dreq_price_in(const struct dreq *r);
-/* The pod is said to be the only one of its workload. */
-bool dreq_warns_single(const struct dreq *r, const char *pod);
 
 /* What a plan may do that stands beside an approved one. */
 struct dreq_risk {

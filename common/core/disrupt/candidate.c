@@ -372,6 +372,13 @@ static bool gate_churn(const struct candidate_in *in, const struct snapshot_node
 static bool gate_waiting(const struct candidate_in *in, const struct snapshot_node *n,
                          struct reason *r)
 {
+    int64_t peace =
+        in->facts.let_go_until ? in->facts.let_go_until(in->facts.ctx, n, in->reason) : 0;
+    if (peace > in->snap->now_ns) {
+        r->until_ns = peace;
+        r->text = "what was begun with it came to nothing: it is left in peace";
+        return false;
+    }
     if (in->reason == DISRUPT_DRIFTED ||
         (in->any_policy && n->pool->np->consolidate_after_ns == DURATION_NEVER)) {
         return true;

@@ -10,10 +10,12 @@
  *    negative disruption cost is not empty (ours). Every policy but consolidateAfter Never;
  * Waiting.
  *  - Underutilized: also the policy must not be WhenEmpty, and the type must be known.
- *  - Drifted: neither Policy nor Waiting. A pod that is protected or under a PodDisruptionBudget
- *    does not keep a node whose claim has a terminationGracePeriod.
- * Static pools are left alone. min-node-life holds for Underutilized (ours, off by default), and so
- * does ChurnGuard (ours): pods that two move to and fro are not moved for money.
+ *  - Drifted: neither Policy nor consolidateAfter. A pod that is protected or under a
+ * PodDisruptionBudget does not keep a node whose claim has a terminationGracePeriod. Static pools
+ * are left alone. min-node-life holds for Underutilized (ours, off by default), and so does
+ * ChurnGuard (ours): pods that two move to and fro are not moved for money. Waiting are also,
+ * whatever the reason, nodes that are left in peace (ours): what was begun with them came to
+ * nothing.
  *
  * A pod in the way is one with do-not-disrupt in force that is active (of DaemonSets and static
  * ones too), or that is being terminated within its grace (ours); or an evictable one that a
@@ -67,6 +69,9 @@ struct candidate_facts {
     bool (*launches_failing)(void *ctx, const struct snapshot_pool *p);
     const char *(*held)(void *ctx, const struct snapshot_node *n);    /* by whom, or NULL */
     int64_t (*churn_until)(void *ctx, const struct snapshot_node *n); /* 0: no guard */
+    /* What was begun with it came to nothing, and it is left in peace; 0: it is not. */
+    int64_t (*let_go_until)(void *ctx, const struct snapshot_node *n,
+                            enum disruption_reason reason);
     bool (*price_suspect)(void *ctx, const struct snapshot_pool *p);
     bool (*drift_suspect)(void *ctx, const struct snapshot_pool *p);
     const char *(*denied)(void *ctx, const struct snapshot_node *n); /* request that was denied */
@@ -156,6 +161,12 @@ int64_t candidate_disruption(const struct candidate_in *in, const struct snapsho
 /* When consolidateAfter has passed for the claim: wall clock, NS_NEVER if never, 0 if the claim is
  * not initialized. Reference: lastPodEventTime, else the Initialized transition. */
 int64_t candidate_consolidatable_at(const struct nodepool *np, const struct nodeclaim *nc);
+
+/* Budgets count initialized nodes whose instance is not terminating; those that are not ready or on
+ * their way out use the budget up. So does a claim whose Node is gone (to Karpenter it is no node
+ * any more): its pods have just gone down, and what it took while it was not ready must not come
+ * free by its Node being deleted. */
+bool candidate_counted(const struct snapshot_node *n);
 
 /* How many of the pool's nodes may leave for in->reason at that time, and how many do. */
 struct budget_room {

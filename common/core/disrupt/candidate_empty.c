@@ -4,8 +4,17 @@
 #include "common/base/sort.h"
 #include "common/base/str.h"
 
-/* Counted are the pool's initialized nodes whose instance is not terminating; those that are not
- * ready or on their way out use the budget up. */
+bool candidate_counted(const struct snapshot_node *n)
+{
+    const struct nodeclaim *nc = n->claim;
+    if (nc == NULL || condition_true(&nc->conditions, "InstanceTerminating")) {
+        return false;
+    }
+    return n->node != NULL
+               ? n->initialized
+               : nodeclaim_had_node(nc) && condition_true(&nc->conditions, "Initialized");
+}
+
 struct budget_room candidate_room(const struct candidate_in *in, const struct snapshot_pool *p,
                                   int64_t now_ns)
 {
@@ -13,12 +22,11 @@ struct budget_room candidate_room(const struct candidate_in *in, const struct sn
     const struct candidate_facts *f = &in->facts;
     for (uint32_t i = 0; i < in->snap->n_nodes; i++) {
         const struct snapshot_node *n = &in->snap->nodes[i];
-        if (n->pool != p || n->claim == NULL || n->node == NULL || !n->initialized ||
-            condition_true(&n->claim->conditions, "InstanceTerminating")) {
+        if (n->pool != p || !candidate_counted(n)) {
             continue;
         }
         ret.nodes++;
-        ret.disrupting += n->leaving || n->node->ready != STATUS_TRUE ||
+        ret.disrupting += n->leaving || n->node == NULL || n->node->ready != STATUS_TRUE ||
                           (f->in_command != NULL && f->in_command(f->ctx, n));
     }
     ret.allowed = budget_allowed(p->np, in->reason, ret.nodes, now_ns);

@@ -1,5 +1,6 @@
 /* consolidate_verdict.c - why the rest stays, what holds steps back, and all gates of a node. */
 #include "budget.h"
+#include "common/base/price.h"
 #include "common/base/sort.h"
 #include "common/core/labels.h"
 #include "common/core/plan.h"
@@ -74,7 +75,7 @@ void verdict_budgets(struct consolidate *c)
             struct pool_rules *r = &c->pools[node->pool - c->snap->pools];
             const struct cand *x = c->of_node[i];
             int64_t price = x != NULL ? x->price : candidate_price(node, NULL);
-            r->cost += price != PRICE_UNKNOWN ? price : 0;
+            price_add(&r->cost, price);
             r->raw += 1000000 + c->index.nodes[i].cost_micro;
         }
     }
@@ -176,7 +177,7 @@ static void put_nodes(struct consolidate *c)
     for (uint32_t i = 0; i < c->n_cands; i++) {
         const struct cand *x = &c->cands[i];
         v[i] = (struct node_verdict){x->node, x->price, x->step, verdict_of(c, x)};
-        c->result.price_pusd_h += x->price != PRICE_UNKNOWN ? x->price : 0;
+        price_add(&c->result.price_pusd_h, x->price);
     }
     c->result.nodes = v;
     c->result.n_nodes = c->n_cands;

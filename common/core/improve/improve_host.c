@@ -33,7 +33,7 @@ static const struct topo_use *own(const struct improve_kind *k, const struct top
     return NULL;
 }
 
-bool improve_host_counted(const struct improve_kind *k, const struct topo_group *g)
+static bool is_counted(const struct improve_kind *k, const struct topo_group *g)
 {
     if (!k->hosts || g->number <= 64) {
         return k->hosts && bit(k->counts, g);
@@ -93,7 +93,7 @@ static void add_member(struct members *l, const struct improve_kind *k, const st
                        uint32_t pod)
 {
     const struct topo_use *u = own(k, g);
-    bool c = improve_host_counted(k, g);
+    bool c = is_counted(k, g);
     if (u == NULL && !c) {
         return;
     }
@@ -162,7 +162,7 @@ static bool use_ok(struct improve *m, const struct improve_bin *b, const struct 
                    const struct topo_use *u, uint32_t out_kind)
 {
     uint32_t host = m->s->n_nodes + b->c->index;
-    bool leaves = out_kind != IMPROVE_NONE && improve_host_counted(&m->kinds[out_kind], u->g) &&
+    bool leaves = out_kind != IMPROVE_NONE && is_counted(&m->kinds[out_kind], u->g) &&
                   host < u->g->cap_hosts && u->g->hosts[host] > 0;
     if (!leaves) {
         return sched_topo_host_ok(m->s, k->k->topo, u, host, b->c->pool);

@@ -158,7 +158,6 @@ void improve_host_kind(struct improve *m, struct improve_kind *k);
 /* May the pod go to the bin once `out` (IMPROVE_NONE: nobody) of kind out_kind has left it? */
 bool improve_host_ok(struct improve *m, const struct improve_bin *b, uint32_t kind, uint32_t pod,
                      uint32_t out_kind, uint32_t out);
-bool improve_host_counted(const struct improve_kind *k, const struct topo_group *g);
 /* Counts follow a pod that moves. */
 void improve_host_moved(struct improve *m, uint32_t kind, const struct sched_open *from,
                         const struct sched_open *to);

@@ -6,6 +6,7 @@
  * leg and position on the leg are all there is to remember. Places that have refused the way before
  * are passed over without counting.
  */
+#include "common/base/price.h"
 #include "common/core/improve/improve.h"
 #include "sched_int.h"
 
@@ -542,7 +543,7 @@ static void finish(struct sched *s)
     s->result.claims = s->final;
     s->result.refused = s->refused;
     for (uint32_t i = 0; i < s->result.n_claims; i++) {
-        s->result.price_pusd_h += s->final[i].price_pusd_h;
+        price_add(&s->result.price_pusd_h, s->final[i].price_pusd_h);
     }
     s->result.baseline_pusd_h = s->result.tight_pusd_h = s->result.price_pusd_h;
     if (s->improve != NULL) {

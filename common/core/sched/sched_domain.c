@@ -247,35 +247,8 @@ static bool zones_known(const struct sched *s, struct topo_use *u)
     return u->n_domains > 0;
 }
 
-/* Claims opened since the last look: each will be a node like those that are there. */
-static void learn_claims(struct sched *s, struct topo_use *u)
-{
-    if (s->whatif != NULL && whatif_refresh_use(s, u)) {
-        u->claims_seen = 0;
-    }
-    if (zones_known(s, u)) {
-        u->claims_seen = s->n_claims;
-    }
-    for (; u->claims_seen < s->n_claims; u->claims_seen++) {
-        const struct sched_open *c = s->claims[u->claims_seen];
-        sym value = settled(c, u->g->key);
-        if (value == SYM_NONE || has_domain(u, value) || !claim_included(s, u->g, c)) {
-            continue;
-        }
-        uint32_t least = sched_topo_least(s, u);
-        if (s->whatif != NULL) {
-            whatif_save_domains(s, u);
-        }
-        ARENA_GROW(s->a, u->domains, u->n_domains, u->cap_domains);
-        u->domains[u->n_domains++] = value;
-        u->least_stamp = 0;
-        uint32_t now = sched_topo_least(s, u);
-        u->lost += now < least ? least - now : 0;
-    }
-}
-
 /* The count of the emptiest domain; 0 while there are fewer than minDomains. */
-uint32_t sched_topo_least(struct sched *s, struct topo_use *u)
+static uint32_t least_of(struct sched *s, struct topo_use *u)
 {
     (void)s;
     if (u->least_stamp == u->g->stamp + 1) {
@@ -292,6 +265,33 @@ uint32_t sched_topo_least(struct sched *s, struct topo_use *u)
     u->least = least;
     u->least_stamp = u->g->stamp + 1;
     return least;
+}
+
+/* Claims opened since the last look: each will be a node like those that are there. */
+static void learn_claims(struct sched *s, struct topo_use *u)
+{
+    if (s->whatif != NULL && whatif_refresh_use(s, u)) {
+        u->claims_seen = 0;
+    }
+    if (zones_known(s, u)) {
+        u->claims_seen = s->n_claims;
+    }
+    for (; u->claims_seen < s->n_claims; u->claims_seen++) {
+        const struct sched_open *c = s->claims[u->claims_seen];
+        sym value = settled(c, u->g->key);
+        if (value == SYM_NONE || has_domain(u, value) || !claim_included(s, u->g, c)) {
+            continue;
+        }
+        uint32_t least = least_of(s, u);
+        if (s->whatif != NULL) {
+            whatif_save_domains(s, u);
+        }
+        ARENA_GROW(s->a, u->domains, u->n_domains, u->cap_domains);
+        u->domains[u->n_domains++] = value;
+        u->least_stamp = 0;
+        uint32_t now = least_of(s, u);
+        u->lost += now < least ? least - now : 0;
+    }
 }
 
 void sched_topo_learn(struct sched *s, const struct pod_class *cls, const struct topo_class *k)
@@ -337,7 +337,7 @@ static bool allowed(struct sched *s, const struct topo_class *k, struct topo_use
     case TOPO_INVERSE:
         return n == 0;
     case TOPO_SPREAD:
-        return (int64_t)n + u->self - sched_topo_least(s, u) <= u->g->max_skew;
+        return (int64_t)n + u->self - least_of(s, u) <= u->g->max_skew;
     case TOPO_SHARE:
         break;
     }
@@ -627,7 +627,7 @@ uint64_t sched_topo_state(struct sched *s, const struct topo_class *k)
         if (u->g->kind == TOPO_AFFINITY) {
             ret += u->g->opened;
         } else if (u->g->kind == TOPO_SPREAD && !u->g->host) {
-            ret += sched_topo_least(s, u) + u->lost;
+            ret += least_of(s, u) + u->lost;
         }
     }
     return ret;
@@ -672,7 +672,7 @@ void sched_topo_reason(struct sched *s, const struct topo_use *u, struct reason 
         break;
     case TOPO_SPREAD:
         r->limit = g->max_skew;
-        r->count = sched_topo_least(s, (struct topo_use *)(uintptr_t)u);
+        r->count = least_of(s, (struct topo_use *)(uintptr_t)u);
         r->text = arena_printf(s->a, "over %s, maxSkew %d, the emptiest of %u has %lld of %s", key,
                                (int)g->max_skew, (unsigned)u->n_domains, (long long)r->count, who);
         break;

@@ -202,7 +202,6 @@ uint64_t sched_topo_state(struct sched *s, const struct topo_class *k);
 bool sched_topo_changes(const struct topo_class *k);
 /* Fills operands and text of a refusal by the rule. */
 void sched_topo_reason(struct sched *s, const struct topo_use *u, struct reason *r);
-uint32_t sched_topo_least(struct sched *s, struct topo_use *u);
 /* Finds out which domains the spreads of the class have, and which ones claims opened since have
  * brought; cls is any that has the rules. */
 void sched_topo_learn(struct sched *s, const struct pod_class *cls, const struct topo_class *k);

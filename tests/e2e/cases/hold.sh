@@ -28,6 +28,9 @@ stays 15 "the first node" "$claim" field nodeclaim "$claim" .metadata.name
 equal "evictions" 0 "$(audit "$mark" writes | grep -c '^create pods/eviction' || true)"
 kubectl annotate nodeclaim "$claim" karp.dev/replace- >/dev/null
 equal "the way back" "nodeclaim/$claim no longer held" "$(karp unhold "$node")"
+equal "cordon and hold" "node/$node cordoned"$'\n'"nodeclaim/$claim held until * UTC" \
+    "$(karp cordon "$node" --hold 4h)"
+equal "their way back" "node/$node uncordoned"$'\n'"node/$node no longer held" "$(karp uncordon "$node")"
 expect 60 "claims, without what was launched for nothing" 1 claims
 
 # A quiet time has begun.

@@ -116,6 +116,19 @@ static void attached_gone(struct sim_attach *a, struct attached *t)
     attached_free(t);
 }
 
+/* An etcd restore can take back the order to detach, or that it was attached. */
+static void set_back(struct sim_attach *a, struct attached *t, const json_t *o)
+{
+    if (t->leaving) {
+        t->leaving = false;
+        timer_stop(&a->w->clock.timers, &t->timer);
+        look(a, t->volume);
+    }
+    if (!jsonx_bool(o, "status.attached", false) && !timer_pending(&t->timer)) {
+        vclock_set(&a->w->clock, &t->timer, SIM_ATTACH_NS, on_attached, t);
+    }
+}
+
 static void on_attachment(struct sim_attach *a, const struct sim_change *c)
 {
     struct attached *t = map_get(a->all, text_at(c->after, "metadata.name"));
@@ -126,6 +139,8 @@ static void on_attachment(struct sim_attach *a, const struct sim_change *c)
     } else if (t && !t->leaving && jsonx_str(c->after, "metadata.deletionTimestamp")) {
         t->leaving = true;
         vclock_set(&a->w->clock, &t->timer, SIM_DETACH_NS, on_detached, t);
+    } else if (t && !jsonx_str(c->after, "metadata.deletionTimestamp")) {
+        set_back(a, t, c->after);
     }
 }
 
