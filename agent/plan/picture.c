@@ -119,8 +119,8 @@ static void give_back_overlap(struct runtime *rt, struct arena *a, struct snapsh
     }
 }
 
-void picture_build(struct runtime *rt, struct arena *a, const struct picture_in *in,
-                   struct snapshot *ret)
+struct snapshot_work *picture_begin(struct runtime *rt, struct arena *a,
+                                    const struct picture_in *in, struct snapshot *ret)
 {
     struct snapshot_in si;
     store_snapshot_in(rt->store, a, &si);
@@ -133,9 +133,18 @@ void picture_build(struct runtime *rt, struct arena *a, const struct picture_in 
     si.planned = intents_all(rt->intents, a, &si.n_planned);
     ineffective_put(rt->ineffective, a, &si);
     poolgate_pools(rt, a, in->launches_left, &si);
-    snapshot_build(a, &si, ret);
+    struct snapshot_work *w = snapshot_begin(a, &si, ret);
     take_planned_room(rt, a, ret);
     give_back_overlap(rt, a, ret);
+    return w;
+}
+
+void picture_build(struct runtime *rt, struct arena *a, const struct picture_in *in,
+                   struct snapshot *ret)
+{
+    struct snapshot_work *w = picture_begin(rt, a, in, ret);
+    while (!snapshot_step(w)) {
+    }
 }
 
 void picture_options(struct runtime *rt, struct arena *a, struct sched_options *ret)

@@ -30,6 +30,10 @@ struct picture_in {
 const struct pod *picture_next(struct runtime *rt, struct arena *a, const char *after);
 const char *picture_workload(const struct pod *p);
 
+/* In parts: what of the agent's state is in it is as of now; its pods are there when snapshot_step
+ * has said so. The arena is for the steps alone meanwhile. */
+struct snapshot_work *picture_begin(struct runtime *rt, struct arena *a,
+                                    const struct picture_in *in, struct snapshot *ret);
 void picture_build(struct runtime *rt, struct arena *a, const struct picture_in *in,
                    struct snapshot *ret);
 /* How pods are placed: what the flags say. */

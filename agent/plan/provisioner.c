@@ -31,7 +31,8 @@ struct provisioner {
     /* the open decision */
     struct arena mem;
     struct snapshot snap;
-    struct sched *sched;
+    struct snapshot_work *picture; /* NULL: the snapshot is there */
+    struct sched *sched;           /* NULL: not begun */
     int64_t begun_ns;
     uint32_t made; /* claims of the result that orders were made of */
     size_t open;   /* orders that are not answered yet */
@@ -211,6 +212,7 @@ static void end_decision(struct provisioner *p)
 {
     p->wanted = p->wanted || (p->each && (*p->alone || !p->proven)); /* the next workload */
     p->proven = p->proven || p->each;
+    p->picture = NULL;
     p->sched = NULL;
     arena_done(&p->mem);
     store_thaw(p->rt->store);
@@ -312,6 +314,22 @@ static void finish(struct provisioner *p)
     make_orders(p);
 }
 
+/* The snapshot is there; false if it leaves nothing to decide. */
+static bool begin_pass(struct provisioner *p)
+{
+    p->picture = NULL;
+    if (p->snap.n_pods == 0 && !p->each) {
+        return false;
+    }
+    struct sched_options o;
+    picture_options(p->rt, &p->mem, &o);
+    o.max_types = PROVISION_TYPES_MAX;
+    o.record_reasons = true;
+    p->sched = sched_begin(&p->mem, &p->snap, &o);
+    return true;
+}
+
+/* First the snapshot, then the pass. */
 static void slice(void *arg)
 {
     struct provisioner *p = arg;
@@ -321,7 +339,14 @@ static void slice(void *arg)
         return;
     }
     do {
-        done = sched_step(p->sched, PROVISION_SLICE_UNITS);
+        if (p->picture == NULL) {
+            done = sched_step(p->sched, PROVISION_SLICE_UNITS);
+        } else if (snapshot_step(p->picture) && !begin_pass(p)) {
+            marker_done(p->rt->marker);
+            provision_report_nothing(p->report);
+            end_decision(p);
+            return;
+        }
     } while (!done && now_of(p) - start_ns < PROVISION_SLICE_NS);
     if (done) {
         finish(p);
@@ -348,20 +373,9 @@ static void begin(struct provisioner *p)
     if (!begin_turn(p)) {
         return;
     }
-    picture_build(p->rt, &p->mem, &in, &p->snap);
-    if (p->snap.n_pods == 0 && !p->each) {
-        marker_done(p->rt->marker);
-        provision_report_nothing(p->report);
-        end_decision(p);
-        return;
-    }
-    struct sched_options o;
-    picture_options(p->rt, &p->mem, &o);
-    o.max_types = PROVISION_TYPES_MAX;
-    o.record_reasons = true;
-    p->sched = sched_begin(&p->mem, &p->snap, &o);
+    p->picture = picture_begin(p->rt, &p->mem, &in, &p->snap);
     marker_done(p->rt->marker);
-    /* The snapshot has taken this turn's time. */
+    /* The nodes have taken this turn's time. */
     timer_set(&p->rt->timers, &p->slice, now_of(p), slice, p);
 }
 

@@ -88,7 +88,11 @@ struct resources resources_add(struct arena *a, const struct resources *x,
                                const struct resources *y, int64_t times)
 {
     struct resources ret = {.n_ext = 0};
-    for (size_t i = 0; i < RES_FIXED; i++) {
+    bool over = times != 1;
+    for (size_t i = 0; i < RES_FIXED && !over; i++) { /* nearly always, and much faster */
+        over = __builtin_add_overflow(x->v[i], y->v[i], &ret.v[i]);
+    }
+    for (size_t i = 0; i < RES_FIXED && over; i++) {
         ret.v[i] = add_times(x->v[i], y->v[i], times);
     }
     combine_ext(a, x, y, times, add_times, &ret);

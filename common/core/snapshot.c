@@ -6,6 +6,7 @@
 #include "common/base/str.h"
 #include "common/core/sched/daemonset.h"
 #include "labels.h"
+#include "snapshot_pods.h"
 #include "template.h"
 #include "want.h"
 
@@ -23,11 +24,6 @@ struct builder {
 };
 
 /* ---- orders ---------------------------------------------------------------------------------- */
-
-static int cmp_i64(int64_t a, int64_t b)
-{
-    return a < b ? -1 : a > b;
-}
 
 static int cmp_pool(const void *x, const void *y)
 {
@@ -57,40 +53,6 @@ static int cmp_claim(const void *x, const void *y)
     const struct nodeclaim *a = *(const struct nodeclaim *const *)x;
     const struct nodeclaim *b = *(const struct nodeclaim *const *)y;
     return str_cmp(a->m.name, b->m.name);
-}
-
-/* A pod to be placed with its place in the queue. */
-struct queued {
-    const struct pod *pod;
-    bool first; /* the last decision did not get to it */
-};
-
-static int cmp_size(const struct pod *a, const struct pod *b)
-{
-    const int64_t *ra = a->cls->requests.v, *rb = b->cls->requests.v;
-    int c = cmp_i64(rb[RES_CPU], ra[RES_CPU]);
-    c = c != 0 ? c : cmp_i64(rb[RES_MEMORY], ra[RES_MEMORY]);
-    c = c != 0 ? c : cmp_i64(a->m.created_ns, b->m.created_ns);
-    c = c != 0 ? c : str_cmp(a->m.uid, b->m.uid);
-    c = c != 0 ? c : str_cmp(a->m.ns, b->m.ns);
-    return c != 0 ? c : str_cmp(a->m.name, b->m.name);
-}
-
-int snapshot_pod_cmp(const struct pod *a, const struct pod *b)
-{
-    if (a->cls->priority != b->cls->priority) {
-        return a->cls->priority > b->cls->priority ? -1 : 1;
-    }
-    return cmp_size(a, b);
-}
-
-static int cmp_pod(const void *x, const void *y)
-{
-    const struct queued *a = x, *b = y;
-    if (a->pod->cls->priority == b->pod->cls->priority && a->first != b->first) {
-        return a->first ? -1 : 1;
-    }
-    return snapshot_pod_cmp(a->pod, b->pod);
 }
 
 /* A sorted copy of an array of pointers. */
@@ -488,87 +450,10 @@ static void build_nodes(struct builder *b)
     index_names(b->a, b->out);
 }
 
-/* ---- pods ------------------------------------------------------------------------------------ */
-
-static const struct snapshot_node *find_named(const struct snapshot *s, const char *name)
+const struct snapshot_node *snapshot_named(const struct snapshot *s, const char *name)
 {
     uint32_t at = *name_slot(s, name);
     return at != 0 ? &s->nodes[at - 1] : NULL;
-}
-
-static bool to_place(const struct snapshot *s, const struct pod *p)
-{
-    if (p->node_name[0] == '\0') {
-        return pod_provisionable(p);
-    }
-    const struct snapshot_node *n = pod_reschedulable(p) ? find_named(s, p->node_name) : NULL;
-    return n != NULL && n->node != NULL && n->leaving;
-}
-
-static bool is_first(const struct snapshot_in *in, const struct pod *p)
-{
-    return in->n_first > 0 &&
-           bsearch(&p->m.uid, in->first, in->n_first, sizeof(*in->first), str_qsort_cmp) != NULL;
-}
-
-static void build_pods(struct builder *b)
-{
-    struct queued *v = ARENA_NEW_N(b->a, struct queued, b->in->n_pods);
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < b->in->n_pods; i++) {
-        if (to_place(b->out, b->in->pods[i])) {
-            v[n++] = (struct queued){b->in->pods[i], is_first(b->in, b->in->pods[i])};
-        }
-    }
-    sort_items(v, n, sizeof(*v), cmp_pod);
-    const struct pod **pods = ARENA_NEW_N(b->a, const struct pod *, n);
-    for (uint32_t i = 0; i < n; i++) {
-        pods[i] = v[i].pod;
-    }
-    b->out->pods = pods;
-    b->out->n_pods = n;
-}
-
-static int cmp_address(const void *x, const void *y)
-{
-    uintptr_t a = (uintptr_t) * (const void *const *)x, b = (uintptr_t) * (const void *const *)y;
-    return a < b ? -1 : a > b;
-}
-
-/* Pods that stay where they are; those that are moved count where they come to. */
-static void build_bound(struct builder *b)
-{
-    const struct snapshot_in *in = b->in;
-    uint32_t n_moved = 0, n = 0;
-    const struct pod **moved =
-        ARENA_NEW_N(b->a, const struct pod *, (size_t)b->out->n_pods + in->n_planned);
-    for (uint32_t i = 0; i < b->out->n_pods; i++) {
-        if (b->out->pods[i]->node_name[0] != '\0') {
-            moved[n_moved++] = b->out->pods[i];
-        }
-    }
-    for (uint32_t i = 0; i < in->n_planned; i++) {
-        moved[n_moved++] = in->planned[i].pod;
-    }
-    sort_items(moved, n_moved, sizeof(*moved), cmp_address);
-    struct snapshot_bound *v =
-        ARENA_NEW_N(b->a, struct snapshot_bound, (size_t)in->n_bound + in->n_planned);
-    for (uint32_t i = 0; i < in->n_bound; i++) {
-        const struct pod *p = in->bound[i];
-        const struct snapshot_node *node = find_named(b->out, p->node_name);
-        bool moves = n_moved > 0 && bsearch(&p, moved, n_moved, sizeof(*moved), cmp_address);
-        if (node != NULL && !pod_terminal(p) && !moves) {
-            v[n++] = (struct snapshot_bound){p, node};
-        }
-    }
-    for (uint32_t i = 0; i < in->n_planned; i++) {
-        const struct snapshot_node *node = snapshot_find(b->out, in->planned[i].target);
-        if (node != NULL) {
-            v[n++] = (struct snapshot_bound){in->planned[i].pod, node};
-        }
-    }
-    b->out->bound = v;
-    b->out->n_bound = n;
 }
 
 /* ---- volumes and namespaces ------------------------------------------------------------------ */
@@ -649,7 +534,8 @@ const struct csi_node *snapshot_csi_node(const struct snapshot *s, const char *n
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-void snapshot_build(struct arena *a, const struct snapshot_in *in, struct snapshot *ret)
+struct snapshot_work *snapshot_begin(struct arena *a, const struct snapshot_in *in,
+                                     struct snapshot *ret)
 {
     struct builder b = {.a = a, .in = in, .out = ret};
     *ret = (struct snapshot){.now_ns = in->now_ns,
@@ -662,14 +548,20 @@ void snapshot_build(struct arena *a, const struct snapshot_in *in, struct snapsh
     ret->pools = b.pools;
     ret->n_pools = in->n_pools;
     build_nodes(&b);
-    build_pods(&b);
-    build_bound(&b);
     build_volumes(&b);
+    return snapshot_pods_begin(a, in, ret);
+}
+
+void snapshot_build(struct arena *a, const struct snapshot_in *in, struct snapshot *ret)
+{
+    struct snapshot_work *w = snapshot_begin(a, in, ret);
+    while (!snapshot_step(w)) {
+    }
 }
 
 const struct snapshot_node *snapshot_find(const struct snapshot *s, const char *name)
 {
-    const struct snapshot_node *n = find_named(s, name);
+    const struct snapshot_node *n = snapshot_named(s, name);
     for (uint32_t i = 0; n == NULL && i < s->n_nodes; i++) {
         if (s->nodes[i].claim != NULL && str_eq(s->nodes[i].claim->m.name, name)) {
             n = &s->nodes[i];

@@ -165,8 +165,15 @@ struct snapshot {
     uint32_t n_daemonsets;
     const struct pod *const *pods;
     uint32_t n_pods;
+    /* Parallel, so that pods need not be looked up: they lie anywhere. */
+    const uint8_t *gates; /* sched_pod_gate (sched/sched.h) */
+    const struct pod_class *const *classes;
+    const uint32_t *labels; /* numbers (labelset.h); NULL if nobody has rules about other pods */
+    uint32_t n_labels;
+    bool rules, volumes; /* some of them have rules about other pods; volumes */
     const struct snapshot_bound *bound;
     uint32_t n_bound;
+    bool bound_rules;                               /* some of them have required anti-affinity */
     const struct snapshot_ineffective *ineffective; /* borrowed */
     uint32_t n_ineffective;
     /* each by name (what has a namespace by that first) */
@@ -189,9 +196,18 @@ struct snapshot {
 
 void snapshot_build(struct arena *a, const struct snapshot_in *in, struct snapshot *ret);
 
+/* The same in parts. After the first, pools and nodes are there and may be changed by whoever
+ * drives it; pods are when a step, which looks at some thousands of them, has said true. In between
+ * the arena is for the steps alone. */
+struct snapshot_work;
+struct snapshot_work *snapshot_begin(struct arena *a, const struct snapshot_in *in,
+                                     struct snapshot *ret);
+bool snapshot_step(struct snapshot_work *w);
+
 /* The order in which pods are placed: by priority, then size, age and name. */
 int snapshot_pod_cmp(const struct pod *a, const struct pod *b);
-/* The node or claim of that name, or NULL. */
+/* The node of that name, or NULL; the node or claim. */
+const struct snapshot_node *snapshot_named(const struct snapshot *s, const char *name);
 const struct snapshot_node *snapshot_find(const struct snapshot *s, const char *name);
 /* NULL if it is not there. */
 const struct pvc *snapshot_pvc(const struct snapshot *s, const char *ns, const char *name);

@@ -61,7 +61,7 @@ scan() { # layer folder allowed-prefixes(regex)
     [ -z "$hit" ] || complain "$1 includes what it may not see:"$'\n'"$hit"
 }
 scan base common/base 'common/base/'
-scan core common/core 'common/core/|common/base/(compat|err|alloc|arena|buf|str|sym|map|quantity|timefmt|cron|hash|sort|price)\.h'
+scan core common/core 'common/core/|common/base/(compat|err|alloc|arena|buf|str|sym|map|quantity|timefmt|cron|hash|sort|price|keysort)\.h'
 scan net common/net 'common/(net|base)/'
 scan kube common/kube 'common/(kube|net|core|base)/'
 scan aws common/aws 'common/(aws|net|core|base)/'

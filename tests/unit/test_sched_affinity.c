@@ -19,7 +19,25 @@
     ": [{weight: 10, podAffinityTerm: " TERM(key, app, "") "}]}}"
 #define NODE(name, zone) "{name: " name ", zone: zone-" zone "}"
 
+#define APART(expression)                                                                          \
+    "{pods: [{count: 2, " WEB ", spec: {affinity: {podAntiAffinity: {" REQUIRED                    \
+    ": [{topologyKey: " HOST ", labelSelector: {matchExpressions: [" expression "]}}]}}}}]}"
+
 static const struct place_row rows[] = {
+    {"apart: in", APART("{key: app, operator: In, values: [db, web]}"), "?=2 | 2 claims", NULL, 0},
+    {"apart: not in those", APART("{key: app, operator: In, values: [db, x]}"), "?=2 | 1 claims",
+     NULL, 0},
+    {"apart: not in", APART("{key: app, operator: NotIn, values: [db]}"), "?=2 | 2 claims", NULL,
+     0},
+    {"apart: it is in", APART("{key: app, operator: NotIn, values: [web]}"), "?=2 | 1 claims", NULL,
+     0},
+    {"apart: has it", APART("{key: app, operator: Exists}"), "?=2 | 2 claims", NULL, 0},
+    {"apart: has it not", APART("{key: tier, operator: Exists}"), "?=2 | 1 claims", NULL, 0},
+    {"apart: must not have it", APART("{key: tier, operator: DoesNotExist}"), "?=2 | 2 claims",
+     NULL, 0},
+    {"apart: in, and must not have it",
+     APART("{key: app, operator: In, values: [web]}, {key: app, operator: DoesNotExist}"),
+     "?=2 | 1 claims", NULL, 0},
     {"with itself in one zone",
      "{pods: [{count: 5, cpu: 3000, " WEB ", spec: {" WITH(ZONE, "web") "}}]}", "a=5 | 1 claims",
      NULL, 0},

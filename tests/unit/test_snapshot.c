@@ -553,10 +553,49 @@ START_TEST(test_empty)
 }
 END_TEST
 
+/* What is known of pods lies beside them, however many steps it takes. */
+START_TEST(test_in_parts)
+{
+    enum { N = 10000 };
+    struct fix *f = fix_new();
+    struct pod_class *plain = fix_class(f, 100, 100), *spread = fix_class(f, 200, 100);
+    spread->spreads = ARENA_NEW(&f->a, struct spread);
+    spread->n_spreads = 1;
+    for (uint32_t i = 0; i < N; i++) {
+        struct pod *p = fix_pod(f, i % 3 ? plain : spread, arena_printf(&f->a, "p%05u", i));
+        struct kv *app = ARENA_NEW(&f->a, struct kv);
+        *app = (struct kv){"app", arena_printf(&f->a, "%u", i % 7)};
+        p->labels = (struct kvs){app, 1};
+        p->gated = i % 5 == 0;
+    }
+    struct snapshot s;
+    struct snapshot_work *w = snapshot_begin(&f->a, &f->in, &s);
+    uint32_t steps = 1, number[7];
+    for (; !snapshot_step(w); steps++) {
+        ck_assert_uint_lt(steps, N);
+    }
+    ck_assert_uint_gt(steps, 6);
+    ck_assert_uint_eq(s.n_pods, N);
+    ck_assert(s.rules && s.labels != NULL && !s.volumes && !s.bound_rules);
+    ck_assert_uint_eq(s.n_labels, 7);
+    memset(number, 0xff, sizeof(number));
+    for (uint32_t i = 0; i < N; i++) {
+        const struct pod *p = s.pods[i];
+        uint32_t *its = &number[p->labels.v[0].value[0] - '0'];
+        *its = *its == UINT32_MAX ? s.labels[i] : *its;
+        ck_assert_uint_eq(s.labels[i], *its);
+        ck_assert_uint_eq(s.gates[i], p->gated ? REASON_Gated : REASON_NONE);
+        ck_assert_ptr_eq(s.classes[i], p->cls);
+        ck_assert(i == 0 || snapshot_pod_cmp(s.pods[i - 1], p) < 0);
+    }
+    fix_done(f);
+}
+END_TEST
+
 UNIT_MAIN("snapshot", UNIT_CASES(test_join, join_rows), UNIT_TEST(test_foreign_node),
           UNIT_TEST(test_same_provider_id), UNIT_TEST(test_free), UNIT_TEST(test_planned_claim),
           UNIT_TEST(test_extended_resources_filled), UNIT_TEST(test_planned_before_daemonset),
           UNIT_TEST(test_launched_without_room), UNIT_CASES(test_promises, promises),
           UNIT_CASES(test_leaving, leave_rows), UNIT_TEST(test_pods), UNIT_TEST(test_order),
           UNIT_TEST(test_empty), UNIT_TEST(test_first), UNIT_CASES(test_live_daemonset, live_cases),
-          UNIT_TEST(test_bound))
+          UNIT_TEST(test_bound), UNIT_TEST(test_in_parts))

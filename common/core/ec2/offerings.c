@@ -233,21 +233,21 @@ struct offer_mask offerings_mask(const struct catalog *c, const struct symtab *t
 
 void offerings_narrow(const struct offerings *o, struct offer_mask m, uint64_t *bits)
 {
-    uint64_t any[CATALOG_WORDS_MAX] = {0};
+    const uint64_t *from[CT_COUNT * CATALOG_MAX_ZONES];
+    uint32_t n = 0;
     for (unsigned ct = 0; ct < CT_COUNT; ct++) {
-        if (!(m.cts >> ct & 1)) {
-            continue;
-        }
-        for (uint64_t left = m.zones & zones_all(o->n_zones); left; left &= left - 1) {
+        uint64_t left = m.cts >> ct & 1 ? m.zones & zones_all(o->n_zones) : 0;
+        for (; left != 0; left &= left - 1) {
             uint32_t zone = (uint32_t)__builtin_ctzll(left);
-            const uint64_t *available = o->available + bits_of(o, zone, (enum capacity_type)ct);
-            for (uint32_t i = 0; i < o->words; i++) {
-                any[i] |= available[i];
-            }
+            from[n++] = o->available + bits_of(o, zone, (enum capacity_type)ct);
         }
     }
     for (uint32_t i = 0; i < o->words; i++) {
-        bits[i] &= any[i];
+        uint64_t any = 0;
+        for (uint32_t k = 0; k < n; k++) {
+            any |= from[k][i];
+        }
+        bits[i] &= any;
     }
 }
 

@@ -5,6 +5,7 @@
 #define CLAIMS_PER_STEP 64u
 #define LOOKS_PER_POD 40u
 #define LOOKS_BESIDE UINT64_C(200000) /* for all pods together */
+#define LOOKS_PER_MOVE 8u             /* that putting a pod somewhere takes as long as */
 
 enum { STAGE_LOAD, STAGE_SEARCH, STAGE_REPLAY, STAGE_WRITE };
 
@@ -321,6 +322,7 @@ static void load(struct improve *m, struct sched_open *c)
     bay->bins[bay->n_bins++] = m->n_bins++;
     bay->n_pods += c->n_pods;
     m->n_pods += c->n_pods;
+    m->looks += c->n_pods * LOOKS_PER_MOVE;
 }
 
 /* ---- writing back ---------------------------------------------------------------------------- */
@@ -381,6 +383,7 @@ static void write_back(struct improve *m, struct improve_bin *b)
         c->requests.v[m->dims[d]] = b->used[d];
     }
     c->pool->opened -= n == 0;
+    m->looks += n * LOOKS_PER_MOVE;
     write_types(m, b);
 }
 

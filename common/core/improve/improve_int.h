@@ -191,8 +191,9 @@ bool improve_safe_failed(const struct improve_safe *r);
 
 /*
  * In a round of the replay places only fill up: one that was too full for a pod is so for all of
- * the size, and one that refused a pod does so for all of its troop, kinds of one bay. Such places
- * are not looked at again. What would take too much memory is not kept.
+ * the size, and one that refused a pod does so for all of its troop, like kinds of one bay. Such
+ * places are not looked at again, and none is for a size and troop of which a pod found no place,
+ * until more are there. What would take too much memory is not kept.
  */
 struct improve_sieve {
     uint32_t n_places, n_words;
@@ -207,6 +208,8 @@ struct improve_sieve {
     uint64_t *base; /* per troop places that take it whoever else is there, as far as is known */
     uint64_t *all;  /* words of ones */
     uint64_t *fresh;
+    uint32_t *lost; /* per size and troop: the time when one found no place; NULL: not kept */
+    uint32_t time;  /* moves on when there are more or larger places */
 };
 
 struct improve_troop {
@@ -226,6 +229,10 @@ void improve_sieve_larger(struct improve_sieve *v, uint32_t place);
 void improve_sieve_full(const struct improve *m, struct improve_sieve *v, uint32_t kind,
                         uint32_t place, const int64_t *left);
 void improve_sieve_refused(struct improve_sieve *v, uint32_t troop, uint32_t place);
+/* A pod found no place, neither its own nor another; the next of its size and troop need only look
+ * at its own. */
+void improve_sieve_lost(struct improve_sieve *v, uint32_t kind, uint32_t troop);
+bool improve_sieve_hopeless(const struct improve_sieve *v, uint32_t kind, uint32_t troop);
 /* Places that may take a pod, as far as room and its troop are concerned; its own it always may. */
 static inline const uint64_t *improve_sieve_by_size(const struct improve_sieve *v, uint32_t kind)
 {

@@ -36,6 +36,9 @@
 #define WAVES_MIN 8u
 #define WAVES_MAX 64u
 #define PODS_PER_STEP 64u
+#define TROOPS_PER_STEP 2048u
+
+enum { SAFE_SORT, SAFE_PREPARE, SAFE_TROOPS, SAFE_PLAY };
 
 static void find_rules(const struct improve *m, const struct improve_kind *k,
                        struct host_rules *ret)
@@ -73,17 +76,19 @@ static void find_scored(const struct improve *m, struct improve_safe *r)
     }
 }
 
-/* Pods of a kind that are planned in one bay are taken by the same places. Those that follow a
- * fixed place into its zones are each by itself. */
-static void find_troops(struct improve *m, struct improve_safe *r)
+/* Pods of like kinds that are planned in one bay are taken by the same places. Those that follow a
+ * fixed place into its zones are each by itself. A few more; true at the end. */
+static bool find_troops(struct improve *m, struct improve_safe *r)
 {
-    improve_sieve_begin(m, &r->sieve, r->n_places);
-    for (uint32_t i = 0; i < r->n_pods; i++) {
-        struct arrival *p = &r->pods[i];
+    uint32_t left = r->n_pods - r->at, some = left < TROOPS_PER_STEP ? left : TROOPS_PER_STEP;
+    for (uint32_t i = 0; i < some; i++, r->at++) {
+        struct arrival *p = &r->pods[r->at];
         bool alone = p->bay == IMPROVE_NONE && m->kinds[p->kind].zonal;
-        p->troop = alone ? IMPROVE_NONE : improve_sieve_troop(m, &r->sieve, p->kind, p->bay);
+        p->troop =
+            alone ? IMPROVE_NONE : improve_sieve_troop(m, &r->sieve, r->like[p->kind], p->bay);
     }
-    improve_sieve_ready(m, &r->sieve);
+    m->looks += some * 2;
+    return r->at == r->n_pods;
 }
 
 /* Pods that were on the nodes before this pass. */
@@ -100,7 +105,7 @@ static void find_counts(struct improve *m, struct improve_safe *r)
             }
         }
     }
-    for (uint32_t i = 0; i < r->n_pods; i++) {
+    for (uint32_t i = 0; i < r->n_pods && r->n_fixed > 0; i++) {
         const struct arrival *p = &r->pods[i];
         const struct host_rules *rules = &r->rules[p->kind];
         uint32_t *counts = p->place < m->n_bins ? NULL : r->fixed[p->place - m->n_bins].counts;
@@ -142,10 +147,11 @@ static void prepare(struct improve *m, struct improve_safe *r)
     r->sample = within(COMPARED, r->n_pods, SAMPLE_MIN, SAMPLE_MAX);
     find_scored(m, r);
     r->total_pusd_h = improve_total(m);
-    find_troops(m, r);
     for (uint32_t i = 0; i < m->n_kinds; i++) {
         find_rules(m, &m->kinds[i], &r->rules[i]);
     }
+    improve_like_find(m, r);
+    improve_sieve_begin(m, &r->sieve, r->n_places);
     for (uint32_t i = 0; i < n; i++) {
         bool bin = i < m->n_bins;
         r->bay[i] = bin ? m->bins[i].bay : IMPROVE_NONE;
@@ -155,7 +161,8 @@ static void prepare(struct improve *m, struct improve_safe *r)
         memcpy(m->bins[i].size, m->bins[i].used, sizeof(m->bins[i].size));
     }
     find_counts(m, r);
-    r->prepared = true;
+    m->looks += m->n_kinds * 4;
+    r->at = 0;
 }
 
 static int64_t *left_of(const struct improve *m, const struct improve_safe *r, uint32_t bin)
@@ -225,6 +232,7 @@ static void begin_round(struct improve *m, struct improve_safe *r)
     r->wave = 0;
     uint32_t most = within(WAVED, r->n_pods, WAVES_MIN, WAVES_MAX);
     r->n_waves = r->round % 2 == 0 ? 1 : m->n_bins * 2 < most ? m->n_bins * 2 : most;
+    r->enough = r->n_waves > 1 ? (r->sample + 2) / 3 : r->sample;
     begin_wave(r);
 }
 
@@ -289,9 +297,10 @@ static uint64_t zones_of(const struct improve *m, const struct improve_safe *r, 
 static bool accepts_fixed(struct improve *m, struct improve_safe *r, const struct arrival *p,
                           uint32_t at)
 {
-    const struct improve_kind *k = &m->kinds[p->kind];
+    uint32_t like = r->like[p->kind];
+    const struct improve_kind *k = &m->kinds[like];
     const struct fixed *f = &r->fixed[at];
-    uint8_t *known = &r->fixed_accepts[(size_t)p->kind * r->n_fixed + at];
+    uint8_t *known = &r->fixed_accepts[(size_t)like * r->n_fixed + at];
     if (*known == 0) {
         bool yes = f->node ? node_accepts(m, k, f->node) : find_accepts(m, k, f->c);
         *known = yes ? 2 : 1;
@@ -319,7 +328,7 @@ static bool accepts(struct improve *m, struct improve_safe *r, const struct arri
         return false;
     }
     return bay == IMPROVE_NONE ? accepts_fixed(m, r, p, place - m->n_bins)
-                               : accepts_bay(m, r, p->kind, bay);
+                               : accepts_bay(m, r, r->like[p->kind], bay);
 }
 
 /* Bays that do not take a troop, found out beforehand where they are few. */
@@ -468,7 +477,7 @@ static uint32_t look(struct improve *m, struct improve_safe *r, const struct arr
                 c->place = place;
                 c->score = now;
             }
-            if (++c->found == (r->n_waves > 1 ? (r->sample + 2) / 3 : r->sample)) {
+            if (++c->found == r->enough) {
                 return place + 1;
             }
         }
@@ -480,10 +489,17 @@ static uint32_t look(struct improve *m, struct improve_safe *r, const struct arr
 static uint32_t best_place(struct improve *m, struct improve_safe *r, const struct arrival *p)
 {
     struct choice c = {.place = IMPROVE_NONE};
+    if (improve_sieve_hopeless(&r->sieve, p->kind, p->troop)) {
+        (void)look(m, r, p, p->place, p->place + 1, &c);
+        return c.place;
+    }
     uint32_t start = r->start < r->n_places ? r->start : 0;
     r->start = look(m, r, p, start, r->n_places, &c);
-    if (c.found < (r->n_waves > 1 ? (r->sample + 2) / 3 : r->sample)) {
+    if (c.found < r->enough) {
         r->start = look(m, r, p, 0, start, &c);
+    }
+    if (c.found == 0) {
+        improve_sieve_lost(&r->sieve, p->kind, p->troop);
     }
     return c.place;
 }
@@ -493,10 +509,12 @@ static void grow_one(struct improve *m, struct improve_safe *r, const struct arr
 {
     uint32_t best = IMPROVE_NONE, best_rank = IMPROVE_NONE;
     int64_t least = INT64_MAX, want[RES_FIXED] = {0};
+    const uint64_t *take = improve_sieve_by_troop(&r->sieve, p->troop);
     for (uint32_t i = 0; i < m->n_bins; i++) {
         struct improve_bin *b = &m->bins[i];
         struct improve_bay *bay = &m->bays[b->bay];
-        if (b->rank == IMPROVE_NONE || !hosts_ok(r, p, i) || !accepts(m, r, p, i)) {
+        if (b->rank == IMPROVE_NONE || (i != p->place && !bits_test(take, i)) ||
+            !hosts_ok(r, p, i) || !accepts(m, r, p, i)) {
             continue;
         }
         for (uint32_t d = 0; d < m->n_dims; d++) {
@@ -538,6 +556,7 @@ static void seek(struct improve *m, struct improve_safe *r, uint32_t pod)
 {
     const struct arrival *p = &r->pods[pod];
     uint32_t place = best_place(m, r, p);
+    m->looks += 4;
     if (place != IMPROVE_NONE) {
         bind(m, r, p, place);
     } else if (r->wave + 1 < r->n_waves) {
@@ -582,19 +601,9 @@ static bool next_play(struct improve *m, struct improve_safe *r)
     }
 }
 
-bool improve_safe_step(struct improve *m, struct improve_safe *r)
+/* Some pods' turns; true when all rounds are over. */
+static bool play(struct improve *m, struct improve_safe *r)
 {
-    if (!r->prepared) {
-        if (improve_turn_sort(m, r)) {
-            prepare(m, r);
-        }
-        return false;
-    }
-    if (!r->begun) {
-        find_takers(m, r);
-        begin_round(m, r);
-        r->begun = true;
-    }
     for (uint32_t i = 0; i < PODS_PER_STEP && r->at < r->n_waiting; i++, r->at++) {
         seek(m, r, r->waiting[r->at]);
     }
@@ -614,6 +623,31 @@ bool improve_safe_step(struct improve *m, struct improve_safe *r)
     }
     begin_round(m, r);
     return false;
+}
+
+bool improve_safe_step(struct improve *m, struct improve_safe *r)
+{
+    switch (r->stage) {
+    case SAFE_SORT:
+        if (improve_turn_sort(m, r)) {
+            r->stage = SAFE_PREPARE;
+        }
+        return false;
+    case SAFE_PREPARE:
+        prepare(m, r);
+        r->stage = SAFE_TROOPS;
+        return false;
+    case SAFE_TROOPS:
+        if (find_troops(m, r)) {
+            improve_sieve_ready(m, &r->sieve);
+            find_takers(m, r);
+            begin_round(m, r);
+            r->stage = SAFE_PLAY;
+        }
+        return false;
+    default:
+        return play(m, r);
+    }
 }
 
 bool improve_safe_failed(const struct improve_safe *r)

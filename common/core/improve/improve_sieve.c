@@ -91,6 +91,9 @@ void improve_sieve_ready(struct improve *m, struct improve_sieve *v)
     v->fresh = ARENA_NEW_N(m->s->a, uint64_t, v->n_words);
     v->all = ARENA_NEW_N(m->s->a, uint64_t, v->n_words);
     memset(v->all, 0xff, v->n_words * sizeof(*v->all));
+    if ((uint64_t)v->n_sizes * v->n_troops <= WORDS_MAX) {
+        v->lost = ARENA_NEW_N(m->s->a, uint32_t, (size_t)v->n_sizes * v->n_troops);
+    }
 }
 
 /* ---- a round --------------------------------------------------------------------------------- */
@@ -115,6 +118,7 @@ void improve_sieve_open(struct improve_sieve *v, uint32_t place)
 
 void improve_sieve_opened(struct improve_sieve *v)
 {
+    v->time++;
     for (uint32_t i = 0; i < v->n_sizes; i++) {
         uint64_t *open = v->open + (size_t)i * v->n_words;
         for (uint32_t w = 0; w < v->n_words; w++) {
@@ -126,6 +130,7 @@ void improve_sieve_opened(struct improve_sieve *v)
 
 void improve_sieve_larger(struct improve_sieve *v, uint32_t place)
 {
+    v->time++;
     for (uint32_t i = 0; i < v->n_sizes; i++) {
         bits_set(v->open + (size_t)i * v->n_words, place);
     }
@@ -145,4 +150,26 @@ void improve_sieve_refused(struct improve_sieve *v, uint32_t troop, uint32_t pla
     if (troop != IMPROVE_NONE) {
         bits_clear(v->take + (size_t)troop * v->n_words, place);
     }
+}
+
+/* Of size 0 are pods of several sizes. */
+static uint32_t *lost_at(const struct improve_sieve *v, uint32_t kind, uint32_t troop)
+{
+    uint32_t size = v->size_of[kind];
+    bool kept = v->lost != NULL && size != 0 && troop != IMPROVE_NONE;
+    return kept ? &v->lost[(size_t)size * v->n_troops + troop] : NULL;
+}
+
+void improve_sieve_lost(struct improve_sieve *v, uint32_t kind, uint32_t troop)
+{
+    uint32_t *at = lost_at(v, kind, troop);
+    if (at != NULL) {
+        *at = v->time;
+    }
+}
+
+bool improve_sieve_hopeless(const struct improve_sieve *v, uint32_t kind, uint32_t troop)
+{
+    const uint32_t *at = lost_at(v, kind, troop);
+    return at != NULL && *at == v->time;
 }

@@ -2,41 +2,26 @@
 #include "common/base/sort.h"
 #include "improve_play.h"
 
-#define RUN 4096u
-#define FIXED_MAX 1000000u /* kinds times fixed places; with more they are left out */
+#define PODS_AHEAD 8u /* memory of pods that come next is asked for early */
+#define PODS_PER_STEP 4096u
+#define LOOKS_PER_SORT 8192u /* that a step of sorting stands for */
+#define FIXED_MAX 1000000u   /* kinds times fixed places; with more they are left out */
 
-struct turn {
-    int64_t priority, created;
-    struct arrival a;
-};
-
-static int cmp_turn(const void *x, const void *y)
-{
-    const struct turn *a = x, *b = y;
-    if (a->priority != b->priority) {
-        return a->priority > b->priority ? -1 : 1;
-    }
-    if (a->created != b->created) {
-        return a->created < b->created ? -1 : 1;
-    }
-    return a->a.pod < b->a.pod ? -1 : a->a.pod > b->a.pod;
-}
-
+/* What is planned for each pod. */
 struct turns {
-    struct turn *v;
+    struct arrival *v;
     uint32_t n;
 };
 
 static void add_turn(const struct improve *m, struct turns *t, uint32_t pod, uint32_t kind,
                      uint32_t place)
 {
-    const struct pod *p = m->s->snap->pods[pod];
-    t->v[t->n++] = (struct turn){p->cls->priority,
-                                 p->m.created_ns,
-                                 {.pod = pod,
-                                  .kind = kind,
-                                  .place = place,
-                                  .bay = place < m->n_bins ? m->bins[place].bay : IMPROVE_NONE}};
+    t->v[pod] = (struct arrival){.pod = pod,
+                                 .kind = kind,
+                                 .place = place,
+                                 .bay = place < m->n_bins ? m->bins[place].bay : IMPROVE_NONE,
+                                 .next = true};
+    t->n++;
 }
 
 static void add_bins(const struct improve *m, struct turns *t)
@@ -96,10 +81,28 @@ static void add_nodes(struct improve *m, struct improve_safe *r, struct turns *t
     }
 }
 
+/* A few more, by priority and age; else in the order in which the pass took them. */
+static void put_keys(const struct improve *m, struct improve_safe *r)
+{
+    const struct snapshot *snap = m->s->snap;
+    for (uint32_t i = 0; i < PODS_PER_STEP && r->keyed < snap->n_pods; i++, r->keyed++) {
+        const struct pod *p = snap->pods[r->keyed];
+        if (r->keyed + PODS_AHEAD < snap->n_pods) {
+            __builtin_prefetch(&snap->pods[r->keyed + PODS_AHEAD]->m.created_ns);
+        }
+        if (!r->turns[r->keyed].next) {
+            continue; /* it has no place */
+        }
+        struct keysort_item *item = keysort_add(&r->order, r->keyed);
+        item->key[0] = (uint64_t)(INT32_MAX - (int64_t)snap->classes[r->keyed]->priority);
+        item->key[1] = keysort_i64(p->m.created_ns);
+    }
+}
+
 void improve_turn_begin(struct improve *m, struct improve_safe *r)
 {
     struct sched *s = m->s;
-    struct turns t = {.v = ARENA_NEW_N(s->a, struct turn, s->snap->n_pods)};
+    struct turns t = {.v = ARENA_NEW_N(s->a, struct arrival, s->snap->n_pods)};
     r->fixed = ARENA_NEW_N(s->a, struct fixed, m->n_alone + s->result.n_existing);
     add_bins(m, &t);
     if ((uint64_t)(m->n_alone + s->result.n_existing) * m->n_kinds <= FIXED_MAX) {
@@ -109,58 +112,28 @@ void improve_turn_begin(struct improve *m, struct improve_safe *r)
     r->n_pods = t.n;
     r->n_places = m->n_bins + r->n_fixed;
     r->turns = t.v;
-    r->spare = ARENA_NEW_N(s->a, struct turn, t.n);
-}
-
-/* Two runs in order become one. */
-static void merge(const struct turn *v, uint32_t n, uint32_t middle, struct turn *to)
-{
-    for (uint32_t i = 0, a = 0, b = middle; i < n; i++) {
-        bool first = b == n || (a < middle && cmp_turn(&v[a], &v[b]) < 0);
-        to[i] = v[first ? a++ : b++];
-    }
-}
-
-/* Runs, then all runs two by two. */
-static bool sort_step(struct improve_safe *r)
-{
-    uint32_t n = r->n_pods, left = n - r->at;
-    if (r->run == 0 && left > 0) {
-        uint32_t some = left < RUN ? left : RUN;
-        sort_items(r->turns + r->at, some, sizeof(*r->turns), cmp_turn);
-        r->at += some;
-        return false;
-    }
-    r->run = r->run == 0 ? RUN : r->run * 2;
-    r->at = 0;
-    if (r->run >= n) {
-        return true;
-    }
-    for (uint32_t i = 0; i < n; i += 2 * r->run) {
-        uint32_t both = n - i < 2 * r->run ? n - i : 2 * r->run;
-        merge(r->turns + i, both, r->run < both ? r->run : both, r->spare + i);
-    }
-    struct turn *sorted = r->spare;
-    r->spare = r->turns;
-    r->turns = sorted;
-    r->at = n;
-    return false;
+    keysort_begin(&r->order, s->a, r->n_pods);
 }
 
 static void sorted(struct improve *m, struct improve_safe *r)
 {
+    const struct keysort_item *v = r->order.v;
     r->pods = ARENA_NEW_N(m->s->a, struct arrival, r->n_pods);
     for (uint32_t i = 0; i < r->n_pods; i++) {
-        r->pods[i] = r->turns[i].a;
-        r->pods[i].next = i == 0 || r->turns[i].priority != r->turns[i - 1].priority ||
-                          r->turns[i].created != r->turns[i - 1].created;
+        r->pods[i] = r->turns[v[i].at];
+        r->pods[i].next =
+            i == 0 || v[i].key[0] != v[i - 1].key[0] || v[i].key[1] != v[i - 1].key[1];
     }
 }
 
 bool improve_turn_sort(struct improve *m, struct improve_safe *r)
 {
-    m->looks += RUN;
-    if (!sort_step(r)) {
+    m->looks += LOOKS_PER_SORT;
+    if (r->keyed < m->s->snap->n_pods) {
+        put_keys(m, r);
+        return false;
+    }
+    if (!keysort_step(&r->order)) {
         return false;
     }
     sorted(m, r);
@@ -227,4 +200,5 @@ void improve_turn_round(struct improve *m, struct improve_safe *r)
         line_up_waiting(r);
     }
     r->n_waiting = r->n_pods;
+    m->looks += r->n_pods / 4;
 }

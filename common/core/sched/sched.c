@@ -51,14 +51,25 @@ static enum leg_kind leg_of(const struct sched *s, const struct sched_class *k, 
     return *ret_ask < k->n_asks ? LEG_NEW : LEG_NONE;
 }
 
+/* Classes of pods that will be asked soon lie anywhere. */
+static void prefetch_classes(const struct sched *s)
+{
+    if (s->at + 2 * PODS_AHEAD < s->n_queue) {
+        __builtin_prefetch(&s->classes[s->class_of[s->queue[s->at + 2 * PODS_AHEAD]]]);
+    }
+    if (s->at + PODS_AHEAD < s->n_queue) {
+        const struct sched_class *k = &s->classes[s->class_of[s->queue[s->at + PODS_AHEAD]]];
+        __builtin_prefetch(k->asks);
+        __builtin_prefetch(&k->cls->requests);
+    }
+}
+
 static void next_pod(struct sched *s)
 {
     s->at++;
     s->pod = s->at < s->n_queue ? s->queue[s->at] : 0;
     s->leg = s->pos = 0;
-    if (s->at + PODS_AHEAD < s->n_queue) { /* it will be asked soon, and lies anywhere */
-        __builtin_prefetch(s->pods[s->queue[s->at + PODS_AHEAD]]);
-    }
+    prefetch_classes(s);
 }
 
 static void placed(struct sched *s)
@@ -303,6 +314,9 @@ static bool try_new(struct sched *s, struct sched_class *k, struct sched_ask *as
 
 static void refuse_pod(struct sched *s, enum reason_code gate)
 {
+    /* Beyond a what-if, which begins anew with none. */
+    ARENA_GROW(s->keep, s->refused_class, s->result.n_refused, s->cap_refused_class);
+    ARENA_GROW(s->keep, s->refused, s->result.n_refused, s->cap_refused);
     uint32_t i = s->result.n_refused++;
     s->refused[i] = (struct sched_refusal){.pod = s->pods[s->pod], .reason.code = gate};
     s->refused_class[i] = s->class_of[s->pod];
@@ -348,7 +362,7 @@ static uint64_t place(struct sched *s)
     if (s->leg == 0 && s->pos == 0) {
         /* Pods that move were bound once. */
         bool asks = s->pod < s->snap->n_pods;
-        enum reason_code gate = asks ? sched_pod_gate(s->pods[s->pod]) : REASON_NONE;
+        enum reason_code gate = asks ? (enum reason_code)s->snap->gates[s->pod] : REASON_NONE;
         if (gate != REASON_NONE) {
             refuse_pod(s, gate);
             return 0;
@@ -544,6 +558,10 @@ static void finish(struct sched *s)
 static uint64_t advance(struct sched *s)
 {
     switch (s->stage) {
+    case STAGE_RULES:
+    case STAGE_CLASSES:
+        sched_begin_step(s);
+        return 1;
     case STAGE_COUNT:
         s->stage = sched_topo_count(s) ? STAGE_PLACE : STAGE_COUNT;
         return s->topo.on && s->stage == STAGE_COUNT;

@@ -172,15 +172,9 @@ static void begin_pods(struct sched *s, const struct pod *const *moving, uint32_
     }
 }
 
-struct sched *sched_begin(struct arena *a, const struct snapshot *snap,
-                          const struct sched_options *o)
-{
-    return sched_begin_moving(a, snap, o, NULL, 0);
-}
-
-struct sched *sched_begin_moving(struct arena *a, const struct snapshot *snap,
-                                 const struct sched_options *o, const struct pod *const *moving,
-                                 uint32_t n_moving)
+static struct sched *begin(struct arena *a, const struct snapshot *snap,
+                           const struct sched_options *o, const struct pod *const *moving,
+                           uint32_t n_moving)
 {
     struct sched *s = ARENA_NEW(a, struct sched);
     s->a = s->keep = a;
@@ -195,11 +189,35 @@ struct sched *sched_begin_moving(struct arena *a, const struct snapshot *snap,
     sched_reserve_begin(s);
     sched_topo_begin(s);
     sched_volume_begin(s);
-    sched_classes_init(s);
+    sched_classes_begin(s);
     begin_queue(s);
     s->existing = ARENA_NEW_N(a, struct sched_placement, s->n_pods);
     s->existing_taken = ARENA_NEW_N(a, struct sched_taken, s->n_pods);
-    s->refused = ARENA_NEW_N(a, struct sched_refusal, s->n_pods);
-    s->refused_class = ARENA_NEW_N(a, uint32_t, s->n_pods);
+    return s;
+}
+
+void sched_begin_step(struct sched *s)
+{
+    bool done = s->stage == STAGE_RULES ? sched_topo_rules(s, SCHED_PODS_PER_UNIT)
+                                        : sched_classes_step(s, SCHED_PODS_PER_UNIT);
+    if (done) {
+        s->stage++;
+    }
+}
+
+struct sched *sched_begin(struct arena *a, const struct snapshot *snap,
+                          const struct sched_options *o)
+{
+    return begin(a, snap, o, NULL, 0);
+}
+
+struct sched *sched_begin_moving(struct arena *a, const struct snapshot *snap,
+                                 const struct sched_options *o, const struct pod *const *moving,
+                                 uint32_t n_moving)
+{
+    struct sched *s = begin(a, snap, o, moving, n_moving);
+    while (s->stage == STAGE_RULES || s->stage == STAGE_CLASSES) {
+        sched_begin_step(s);
+    }
     return s;
 }

@@ -204,27 +204,43 @@ static uint32_t *slot_of(uint32_t *slots, uint32_t mask, const struct sched_clas
     return &slots[i];
 }
 
-void sched_classes_init(struct sched *s)
+void sched_classes_begin(struct sched *s)
 {
-    uint32_t n = s->n_pods, size = 16, cap = 0;
-    while (size < n * 2) {
-        size *= 2;
+    s->class_slots = 16;
+    while (s->class_slots < s->n_pods * 2) {
+        s->class_slots *= 2;
     }
-    uint32_t *slots = ARENA_NEW_N(s->a, uint32_t, size);
-    s->class_of = ARENA_NEW_N(s->a, uint32_t, n);
-    for (uint32_t i = 0; i < n; i++) {
-        const struct pod *p = s->pods[i];
-        bool counted = i >= s->snap->n_pods; /* with what is bound */
-        struct class_key key = {p->cls, sched_topo_class(s, i, counted), sched_volume_class(s, p)};
-        uint32_t *slot = slot_of(slots, size - 1, s->classes, &key);
-        if (*slot == 0) {
-            ARENA_GROW(s->a, s->classes, s->n_classes, cap);
-            struct sched_class *k = &s->classes[s->n_classes];
-            k->topo = key.topo;
-            k->volume = key.volume;
-            class_init(s, k, key.cls);
-            *slot = ++s->n_classes;
+    s->by_key = ARENA_NEW_N(s->a, uint32_t, s->class_slots);
+    s->class_of = ARENA_NEW_N(s->a, uint32_t, s->n_pods);
+}
+
+static uint32_t class_at(struct sched *s, uint32_t pod, bool counted)
+{
+    const struct pod *p = s->pods[pod];
+    struct class_key key = {p->cls, sched_topo_class(s, pod, counted), sched_volume_class(s, p)};
+    uint32_t *slot = slot_of(s->by_key, s->class_slots - 1, s->classes, &key);
+    if (*slot == 0) {
+        ARENA_GROW(s->a, s->classes, s->n_classes, s->cap_classes);
+        struct sched_class *k = &s->classes[s->n_classes];
+        k->topo = key.topo;
+        k->volume = key.volume;
+        class_init(s, k, key.cls);
+        *slot = ++s->n_classes;
+    }
+    return *slot - 1;
+}
+
+bool sched_classes_step(struct sched *s, uint32_t some)
+{
+    for (uint32_t i = 0; i < some && s->classed < s->n_pods; i++, s->classed++) {
+        uint32_t pod = s->classed, known = sched_topo_known(s, pod);
+        bool counted = pod >= s->snap->n_pods; /* with what is bound */
+        s->class_of[pod] = known != SCHED_NO_CLAIM ? known : class_at(s, pod, counted);
+        if (known == SCHED_NO_CLAIM) {
+            sched_topo_found(s, pod, s->class_of[pod]);
+        } else if (!counted) {
+            sched_topo_want(s, s->classes[known].topo, 1);
         }
-        s->class_of[i] = *slot - 1;
     }
+    return s->classed >= s->n_pods;
 }

@@ -8,6 +8,8 @@
  *   sched_limit.c  limits of pools, and making room under them
  *   sched_final.c  from an open claim to what is launched
  *   sched_topo.c   rules about other pods: groups and counts
+ *   sched_same.c   which pods they cannot tell apart
+ *   sched_match.c  which groups select a pod
  *   sched_domain.c rules about other pods: which places they leave
  *   sched_text.c   what is known by a text
  *   sched_volume.c volumes: where they can be and how many fit
@@ -41,6 +43,9 @@
 /* Instance types tried when room is to be made under a limit. */
 #define SCHED_MAX_ROOM_TRIES 8
 #define SCHED_MAX_ROOM_TYPES 256
+
+/* Pods that are looked at for a unit when a pass begins. */
+#define SCHED_PODS_PER_UNIT 16
 
 #define SCHED_NO_CLAIM UINT32_MAX
 
@@ -242,6 +247,8 @@ struct sched_trace {
 };
 
 enum sched_stage {
+    STAGE_RULES,
+    STAGE_CLASSES,
     STAGE_COUNT,
     STAGE_PLACE,
     STAGE_REFUSE,
@@ -263,8 +270,10 @@ struct sched {
     const struct symtab *syms;
     struct sched_options opt;
     struct sched_class *classes;
-    uint32_t n_classes;
-    uint32_t *class_of; /* per pod */
+    uint32_t n_classes, cap_classes;
+    uint32_t *class_of;            /* per pod */
+    uint32_t *by_key;              /* slots: class plus 1 */
+    uint32_t class_slots, classed; /* pods that have their class */
     struct topo topo;
     struct volume_state *volume; /* NULL: no pod to be placed has any */
     uint32_t *host_of; /* per node of the snapshot: its number, SCHED_NO_CLAIM for no target */
@@ -299,15 +308,21 @@ struct sched {
     struct sched_taken *existing_taken; /* parallel */
     struct sched_refusal *refused;
     uint32_t *refused_class; /* parallel */
+    uint32_t cap_refused, cap_refused_class;
     struct improve *improve; /* NULL: not begun */
     struct sched_claim *final;
     struct sched_like *likes[SCHED_LIKE_SLOTS];
     struct sched_result result;
 };
 
+/* ---- sched_begin.c --------------------------------------------------------------------------- */
+
+/* Rules and classes of a few more pods; moves on to the next stage. */
+void sched_begin_step(struct sched *s);
+
 /* ---- sched.c --------------------------------------------------------------------------------- */
 
-/* What sched_begin does, with more pods that may move. */
+/* What sched_begin does, with more pods that may move, and all at once. */
 struct sched *sched_begin_moving(struct arena *a, const struct snapshot *snap,
                                  const struct sched_options *o, const struct pod *const *moving,
                                  uint32_t n_moving);
@@ -348,7 +363,9 @@ void whatif_refresh_class(struct sched *s, struct sched_class *k);
 
 /* ---- sched_class.c --------------------------------------------------------------------------- */
 
-void sched_classes_init(struct sched *s);
+void sched_classes_begin(struct sched *s);
+/* Classes of a few more pods; true at the end. */
+bool sched_classes_step(struct sched *s, uint32_t some);
 /* Nothing is to be launched for the class in that pool (snapshot.h). */
 bool sched_ineffective(const struct sched *s, const struct pod_class *cls,
                        const struct sched_pool *p);

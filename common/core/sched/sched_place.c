@@ -71,6 +71,9 @@ static enum sched_step narrow(struct sched *s, const struct sched_open *c,
 {
     const struct catalog *cat = c->pool->tm.catalog;
     uint32_t words = catalog_words(cat);
+    if (ask->claim_reqs.n == 0 && c->index != SCHED_NO_CLAIM) {
+        return STEP_TAKEN; /* what others asked for holds */
+    }
     t->reqs = reqset_merge(s->a, s->syms, &c->reqs, &ask->claim_reqs);
     t->offer = offerings_mask(cat, s->syms, &t->reqs);
     for (uint32_t i = 0; i < ask->claim_reqs.n; i++) {
@@ -114,13 +117,27 @@ static void narrow_ports(const struct template *tm, const struct pod_class *cls,
     }
 }
 
+/* Of a group the types that hold the pods beside its DaemonSets. */
+static void fit_group(struct sched *s, const struct template *tm, const struct overhead_group *g,
+                      const struct resources *requests, uint64_t *bits)
+{
+    struct arena_mark mark = arena_mark(s->a);
+    struct resources need = resources_add(s->a, requests, &g->sum, 1);
+    catalog_narrow_fit(tm->catalog, &need, bits);
+    arena_rewind(s->a, mark);
+}
+
 void sched_fit_types(struct sched *s, const struct template *tm, const struct resources *requests,
                      uint64_t *types)
 {
     uint32_t words = catalog_words(tm->catalog);
+    if (tm->n_groups == 1) { /* of all types */
+        fit_group(s, tm, &tm->groups[0], requests, types);
+        return;
+    }
     uint64_t ret[CATALOG_WORDS_MAX] = {0};
     for (uint32_t g = 0; g < tm->n_groups; g++) {
-        uint64_t bits[CATALOG_WORDS_MAX] = {0}, any = 0;
+        uint64_t bits[CATALOG_WORDS_MAX], any = 0;
         for (uint32_t w = 0; w < words; w++) {
             bits[w] = types[w] & tm->groups[g].types[w];
             any |= bits[w];
@@ -128,10 +145,7 @@ void sched_fit_types(struct sched *s, const struct template *tm, const struct re
         if (any == 0) {
             continue;
         }
-        struct arena_mark mark = arena_mark(s->a);
-        struct resources need = resources_add(s->a, requests, &tm->groups[g].sum, 1);
-        catalog_narrow_fit(tm->catalog, &need, bits);
-        arena_rewind(s->a, mark);
+        fit_group(s, tm, &tm->groups[g], requests, bits);
         for (uint32_t w = 0; w < words; w++) {
             ret[w] |= bits[w];
         }
@@ -170,7 +184,7 @@ static enum sched_step try_room(struct sched *s, const struct sched_open *c,
     const struct template *tm = &c->pool->tm;
     const struct pod_class *cls = k->cls;
     uint32_t words = catalog_words(tm->catalog);
-    uint64_t left[CATALOG_WORDS_MAX] = {0};
+    uint64_t left[CATALOG_WORDS_MAX];
     memcpy(left, t->types, words * sizeof(*left));
     sched_volume_narrow(s, c, k->volume, left, NULL);
     if (k->volume != NULL) {
@@ -194,7 +208,7 @@ static enum sched_step try_offerings(struct sched *s, const struct sched_open *c
                                      struct sched_trial *t)
 {
     uint32_t words = catalog_words(c->pool->tm.catalog);
-    uint64_t left[CATALOG_WORDS_MAX] = {0};
+    uint64_t left[CATALOG_WORDS_MAX];
     memcpy(left, t->types, words * sizeof(*left));
     offerings_narrow(c->pool->in->offerings, t->offer, left);
     sched_trace_note(s, REASON_Offering, left, words);

@@ -6,14 +6,7 @@
 #include "common/core/labels.h"
 #include "common/core/want.h"
 #include "sched_int.h"
-#include "sched_text.h"
-
-struct topo_table {
-    struct text_table texts;
-    const char **keys; /* label keys that selectors ask for, sorted */
-    uint32_t n_keys, cap_keys;
-    bool keys_sorted;
-};
+#include "sched_match.h"
 
 static struct text *text_of(struct sched *s)
 {
@@ -63,21 +56,6 @@ static void put_group(struct text *b, const struct topo_group *g)
     }
 }
 
-static void note_keys(struct sched *s, const struct selector *sel)
-{
-    struct topo_table *t = s->topo.table;
-    for (uint32_t i = 0; i < sel->n; i++) {
-        bool known = false;
-        for (uint32_t k = 0; k < t->n_keys && !known; k++) {
-            known = str_eq(t->keys[k], sel->v[i].key);
-        }
-        if (!known) {
-            ARENA_GROW(s->a, t->keys, t->n_keys, t->cap_keys);
-            t->keys[t->n_keys++] = sel->v[i].key;
-        }
-    }
-}
-
 /* The group of that rule; a new one if there is none. */
 static struct topo_group *group_of(struct sched *s, const struct topo_group *rule)
 {
@@ -87,8 +65,9 @@ static struct topo_group *group_of(struct sched *s, const struct topo_group *rul
         struct topo_group *g = arena_memdup(s->a, rule, sizeof(*rule));
         g->host = g->key == L_HOSTNAME;
         ARENA_GROW(s->a, s->topo.groups, s->topo.n_groups, s->topo.cap_groups);
+        g->at = s->topo.n_groups;
         s->topo.groups[s->topo.n_groups++] = g;
-        note_keys(s, &g->sel);
+        match_group(s, g);
         e->value = g;
     }
     return e->value;
@@ -135,27 +114,6 @@ static void term_namespaces(struct sched *s, const struct pod_term *t, const cha
     }
     g->namespaces = v;
     g->n_namespaces = at;
-}
-
-static bool concerns_ns(const struct topo_group *g, const char *ns)
-{
-    return g->all_ns || (g->n_namespaces > 0 && bsearch(&ns, g->namespaces, g->n_namespaces,
-                                                        sizeof(*g->namespaces), str_qsort_cmp));
-}
-
-struct groups {
-    struct topo_group **v;
-    uint32_t n, cap;
-};
-
-static bool in_list(struct topo_group *const *v, uint32_t n, const struct topo_group *g)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        if (v[i] == g) {
-            return true;
-        }
-    }
-    return false;
 }
 
 /* ---- rules of a class ------------------------------------------------------------------------ */
@@ -327,7 +285,7 @@ static struct groups *by_owner(struct sched *s, const char *uid)
 
 static void add_group(struct sched *s, struct groups *list, struct topo_group *g)
 {
-    if (!in_list(list->v, list->n, g)) {
+    if (!match_in_list(list->v, list->n, g)) {
         ARENA_GROW(s->a, list->v, list->n, list->cap);
         list->v[list->n++] = g;
     }
@@ -482,43 +440,9 @@ static struct topo_group *share_of(struct sched *s, const struct pod *p)
 
 /* ---- what concerns a pod --------------------------------------------------------------------- */
 
-/* Groups whose selector the pod matches. Equal namespaces and values of the labels that anybody
- * asks for give equal lists. */
-static const struct groups *matches_of(struct sched *s, const struct pod *p)
-{
-    struct topo_table *t = s->topo.table;
-    sort_items(t->keys, t->n_keys, sizeof(*t->keys), str_qsort_cmp);
-    t->keys_sorted = true;
-    struct text *b = text_of(s);
-    text_str(b, "m");
-    text_str(b, p->m.ns);
-    for (uint32_t i = 0; i < t->n_keys; i++) {
-        const char *v = kvs_get(&p->labels, t->keys[i]);
-        if (v != NULL) {
-            text_str(b, t->keys[i]);
-            text_str(b, v);
-        }
-    }
-    struct text_entry *e = entry_of(s);
-    if (e->value != NULL) {
-        return e->value;
-    }
-    struct groups *m = ARENA_NEW(s->a, struct groups);
-    for (uint32_t i = 0; i < s->topo.n_groups; i++) {
-        struct topo_group *g = s->topo.groups[i];
-        if (g->owner_uid == NULL && concerns_ns(g, p->m.ns) &&
-            selector_matches(&g->sel, &p->labels)) {
-            ARENA_GROW(s->a, m->v, m->n, m->cap);
-            m->v[m->n++] = g;
-        }
-    }
-    e->value = m;
-    return m;
-}
-
 static void class_count(struct sched *s, struct topo_class *k, uint32_t *cap, struct topo_group *g)
 {
-    if (!in_list(k->counted, k->n_counted, g)) {
+    if (!match_in_list(k->counted, k->n_counted, g)) {
         ARENA_GROW(s->a, k->counted, k->n_counted, *cap);
         k->counted[k->n_counted++] = g;
     }
@@ -569,8 +493,8 @@ static struct topo_class *class_new(struct sched *s, const struct pod *p, const 
     k->uses = ARENA_NEW_N(s->a, struct topo_use, o->n_uses + m->n + 1);
     for (uint32_t i = 0; i < o->n_uses; i++) {
         k->uses[k->n_uses] = o->uses[i];
-        k->uses[k->n_uses++].self =
-            in_list(m->v, m->n, o->uses[i].g) || in_list(defaults->v, defaults->n, o->uses[i].g);
+        k->uses[k->n_uses++].self = match_in_list(m->v, m->n, o->uses[i].g) ||
+                                    match_in_list(defaults->v, defaults->n, o->uses[i].g);
     }
     for (uint32_t i = 0; i < defaults->n; i++) {
         class_count(s, k, &cap, defaults->v[i]);
@@ -603,14 +527,26 @@ void sched_topo_want(const struct sched *s, const struct topo_class *k, int time
     }
 }
 
+static struct same_pair *pair_at(struct sched *s, uint32_t pod)
+{
+    return &s->topo.same.pairs[s->topo.pair_of[pod]];
+}
+
+static const struct groups *matches_at(struct sched *s, uint32_t pod)
+{
+    const struct groups **at = &s->topo.matches[pair_at(s, pod)->labels];
+    *at = *at != NULL ? *at : match_pod(s, s->pods[pod]);
+    return *at;
+}
+
 const struct topo_class *sched_topo_class(struct sched *s, uint32_t pod, bool bound)
 {
     if (!s->topo.on) {
         return NULL;
     }
     const struct pod *p = s->pods[pod];
-    const struct owner *o = s->topo.owners[pod];
-    const struct groups *m = matches_of(s, p);
+    const struct owner *o = pair_at(s, pod)->owner;
+    const struct groups *m = matches_at(s, pod);
     const struct groups *defaults = default_groups(s, p);
     struct topo_group *share = share_of(s, p);
     if (o->n_uses + m->n + o->n_inverse + defaults->n == 0 && share == NULL) {
@@ -635,36 +571,88 @@ const struct topo_class *sched_topo_class(struct sched *s, uint32_t pod, bool bo
     return e->value;
 }
 
-void sched_topo_begin(struct sched *s)
+uint32_t sched_topo_known(struct sched *s, uint32_t pod)
+{
+    uint32_t at = s->topo.on ? pair_at(s, pod)->class_at : 0;
+    return at == 0 ? SCHED_NO_CLAIM : at - 1;
+}
+
+void sched_topo_found(struct sched *s, uint32_t pod, uint32_t class_at)
+{
+    if (s->topo.on && !pair_at(s, pod)->alone) {
+        pair_at(s, pod)->class_at = class_at + 1;
+    }
+}
+
+/* Defaults are about owners, not labels alone, and shares likewise. */
+static bool any_rules(struct sched *s)
 {
     const struct snapshot *snap = s->snap;
     struct about about;
+    bool any = s->topo.shares || snap->rules || snap->bound_rules;
+    for (uint32_t i = snap->n_pods; !any && i < s->n_pods; i++) {
+        any = has_rules(s->pods[i]->cls);
+    }
+    for (uint32_t i = 0; !any && s->opt.n_default_spreads > 0 && i < s->n_pods; i++) {
+        any = default_about(s, s->pods[i], &about);
+    }
+    return any && s->n_pods > 0;
+}
+
+void sched_topo_begin(struct sched *s)
+{
     s->topo.table = ARENA_NEW(s->a, struct topo_table);
-    s->topo.table->texts.text.a = s->a;
+    s->topo.table->texts.text.a = s->topo.same.a = s->topo.labels.a = s->a;
     if (s->opt.n_default_spreads > 0) {
         index_services(s);
     }
-    bool any = s->topo.shares = shares(s);
-    for (uint32_t i = 0; !any && i < s->n_pods; i++) {
-        any = has_rules(s->pods[i]->cls) || default_about(s, s->pods[i], &about);
+    s->topo.shares = shares(s);
+    s->topo.on = any_rules(s);
+    s->topo.pair_of = s->topo.on ? ARENA_NEW_N(s->a, uint32_t, s->n_pods) : NULL;
+}
+
+/* The snapshot knows the labels of its own pods, where these have rules. */
+static uint32_t labels_of(struct sched *s, uint32_t pod)
+{
+    bool known = s->snap->labels != NULL && s->n_pods == s->snap->n_pods;
+    return known ? s->snap->labels[pod] : labelset_of(&s->topo.labels, s->pods[pod]);
+}
+
+static void rules_of(struct sched *s, uint32_t pod)
+{
+    bool own = s->topo.shares || s->opt.n_default_spreads > 0;
+    bool placed = pod < s->snap->n_pods, may = !placed || s->snap->volumes;
+    bool alone = own || (may && s->pods[pod]->n_volumes > 0);
+    const struct pod_class *cls = placed ? s->snap->classes[pod] : s->pods[pod]->cls;
+    uint32_t pair = same_pair(&s->topo.same, cls, labels_of(s, pod), alone);
+    s->topo.pair_of[pod] = pair;
+    if (s->topo.same.pairs[pair].owner == NULL) {
+        s->topo.same.pairs[pair].owner = owner_of(s, s->pods[pod]);
     }
-    for (uint32_t i = 0; !any && i < snap->n_bound; i++) {
-        any = snap->bound[i].pod->cls->anti_affinity.n > 0;
+    if (own) {
+        (void)share_of(s, s->pods[pod]);
     }
-    s->topo.on = any && s->n_pods > 0;
-    if (!s->topo.on) {
-        return;
-    }
-    s->topo.owners = ARENA_NEW_N(s->a, const struct owner *, s->n_pods);
-    for (uint32_t i = 0; i < s->n_pods; i++) {
-        s->topo.owners[i] = owner_of(s, s->pods[i]);
-        (void)share_of(s, s->pods[i]);
-    }
-    for (uint32_t i = 0; i < snap->n_bound; i++) {
-        if (snap->bound[i].pod->cls->anti_affinity.n > 0 && pod_active(snap->bound[i].pod)) {
-            (void)bound_owner(s, snap->bound[i].pod);
+}
+
+bool sched_topo_rules(struct sched *s, uint32_t some)
+{
+    const struct snapshot *snap = s->snap;
+    uint32_t n = s->topo.on ? s->n_pods + snap->n_bound : 0, *at = &s->topo.ruled;
+    for (uint32_t i = 0; i < some && *at < n; i++, ++*at) {
+        if (*at < s->n_pods) {
+            rules_of(s, *at);
+            continue;
+        }
+        const struct pod *p = snap->bound[*at - s->n_pods].pod;
+        if (p->cls->anti_affinity.n > 0 && pod_active(p)) {
+            (void)bound_owner(s, p);
         }
     }
+    if (*at >= n && s->topo.on) {
+        uint32_t known = s->snap->n_labels, more = s->topo.labels.n;
+        s->topo.matches = ARENA_NEW_N(s->a, const struct groups *, known > more ? known : more);
+    }
+    return *at >= n;
 }
 
 bool sched_topo_in_force(const struct topo_use *u, const struct topo_level *l)
@@ -687,7 +675,7 @@ bool sched_topo_in_force(const struct topo_use *u, const struct topo_level *l)
 
 static void count_bound(struct sched *s, const struct snapshot_bound *b)
 {
-    const struct groups *m = matches_of(s, b->pod);
+    const struct groups *m = match_pod(s, b->pod);
     const struct owner *o = b->pod->cls->anti_affinity.n > 0 ? bound_owner(s, b->pod) : NULL;
     uint32_t host = s->host_of[b->node - s->snap->nodes];
     struct topo_group *share = share_of(s, b->pod);

@@ -33,6 +33,7 @@
 #define KARP_CORE_SCHED_TOPO_H
 
 #include "common/core/snapshot.h"
+#include "sched_same.h"
 
 #define TOPO_MAX_VALUES 1024 /* domains of one key that are looked at for one claim */
 #define TOPO_MAX_KEYS 8      /* keys of one class between which domains are chosen */
@@ -48,6 +49,7 @@ struct topo_domain {
 
 struct topo_group {
     enum topo_kind kind;
+    uint32_t at; /* among all */
     sym key;
     bool host;
     int32_t max_skew, min_domains;
@@ -110,7 +112,11 @@ struct topo {
     bool shares; /* some pool limits the share of a workload per node */
     uint32_t at; /* bound pods counted */
     struct topo_table *table;
-    const struct owner **owners; /* per pod */
+    uint32_t ruled;          /* pods whose rules are known, then bound ones */
+    struct labelsets labels; /* where the snapshot does not know them */
+    struct same_pods same;
+    uint32_t *pair_of;             /* per pod to be placed */
+    const struct groups **matches; /* per number of labels; NULL: not known */
 };
 
 struct sched;
@@ -122,13 +128,18 @@ struct sched_trial;
 /* ---- sched_topo.c: groups and classes ---------------------------------------------------------
  */
 
-/* Makes the groups that pods to be placed have or are subject to. */
 void sched_topo_begin(struct sched *s);
+/* Makes the groups that a few more pods to be placed have or are subject to; true at the end. */
+bool sched_topo_rules(struct sched *s, uint32_t some);
 /* Counts a few more of what is bound, after every class has been asked for; true at the end. */
 bool sched_topo_count(struct sched *s);
 /* What concerns the pod, which may be among the bound ones too; equal pods get the same pointer.
  * NULL if nothing does. */
 const struct topo_class *sched_topo_class(struct sched *s, uint32_t pod, bool bound);
+/* The class of one that is the same in everything, or SCHED_NO_CLAIM; sched_topo_found says which
+ * it is. */
+uint32_t sched_topo_known(struct sched *s, uint32_t pod);
+void sched_topo_found(struct sched *s, uint32_t pod, uint32_t class_at);
 /* Pods of the class are to be placed (times 1), or are no more (-1). */
 void sched_topo_want(const struct sched *s, const struct topo_class *k, int times);
 bool sched_topo_in_force(const struct topo_use *u, const struct topo_level *l);

@@ -105,9 +105,9 @@ static void load_nodes(struct sched *s)
 
 void sched_volume_begin(struct sched *s)
 {
-    bool any = false;
+    bool any = s->snap->volumes;
     uint32_t cap = 0;
-    for (uint32_t i = 0; i < s->n_pods && !any; i++) {
+    for (uint32_t i = s->snap->n_pods; i < s->n_pods && !any; i++) {
         any = s->pods[i]->n_volumes > 0;
     }
     if (!any) {
