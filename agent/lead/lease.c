@@ -63,7 +63,10 @@ static void lease_overdue(void *arg)
 static void lease_won(struct lease *l)
 {
     if (!l->leading && l->others) {
-        store_refresh(l->rt->store);
+        static const enum store_kind kinds[] = {STORE_CLAIM, STORE_NODE, STORE_DREQ};
+        for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+            store_refresh(l->rt->store, kinds[i]);
+        }
         l->others = false;
     }
     if (!l->leading) {

@@ -66,6 +66,13 @@ static void remember(struct creator *c, const struct job *j, const char *claim)
     metric_add(c->created, LABELS(j->reason, o->pool, o->min_values_relaxed ? "true" : "false"), 1);
 }
 
+/* Without an answer the claim may be there all the same, and its watch may lag: nothing else is
+ * decided before a list has told. */
+static bool maybe_created(const struct err *e)
+{
+    return e->kind == ERR_TIMEOUT || e->kind == ERR_UNAVAILABLE;
+}
+
 static void on_created(void *arg, const struct kube_resp *resp)
 {
     struct job *j = arg;
@@ -89,6 +96,9 @@ static void on_created(void *arg, const struct kube_resp *resp)
         ineffective_give_back(c->rt->ineffective, j->order);
         log_error(c->rt->log, "cannot create NodeClaim", "NodePool", j->order->pool, "error",
                   resp->err.msg);
+        if (maybe_created(&resp->err)) {
+            store_refresh(c->rt->store, STORE_CLAIM);
+        }
         job_end(j, NULL, resp->err.msg);
     }
 }

@@ -667,14 +667,10 @@ static void list_anew(struct kind_store *k)
     kind_watch(k);
 }
 
-void store_refresh(struct store *s)
+void store_refresh(struct store *s, enum store_kind kind)
 {
-    static const enum store_kind kinds[] = {STORE_CLAIM, STORE_NODE, STORE_DREQ};
-    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
-        struct kind_store *k = &s->kinds[kinds[i]];
-        if (k->watch) {
-            list_anew(k);
-        }
+    if (s->kinds[kind].watch) {
+        list_anew(&s->kinds[kind]);
     }
 }
 

@@ -70,9 +70,9 @@ void store_start(struct store *s);
  * count with their bare templates, default spread constraints know owners alone, and store_trouble
  * says so (but not that the server does not know a kind of karp.dev). */
 bool store_synced(const struct store *s);
-/* Lists anew what another agent writes: NodeClaims, Nodes, DisruptionRequests. Until then nothing
- * is synced; what is known stays. */
-void store_refresh(struct store *s);
+/* Lists the kind anew: somebody else may have written what its watch has not told yet. Until then
+ * it is not synced; what is known stays. Does nothing before store_start. */
+void store_refresh(struct store *s, enum store_kind kind);
 /* This one was. */
 bool store_listed(const struct store *s, enum store_kind kind);
 /* PodDisruptionBudgets were listed and are heard of: else no pod may be moved by our own decision.

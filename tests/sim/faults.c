@@ -64,6 +64,7 @@ struct sim_faults {
     enum aws_weather aws_weather;
     int64_t jumped_ns[SCENARIO_REPLICAS_MAX];
     bool scheduler_stopped, controllers_stopped, restored;
+    int64_t restored_ns; /* last time; -1 = never */
     unsigned restores;
 };
 
@@ -265,6 +266,7 @@ static void strike_restore(struct sim_faults *f)
     }
     f->restores++;
     f->restored = true;
+    f->restored_ns = vclock_now(clock_of(f));
     int64_t ago_ns = between(f, 10, 600) * NS_PER_S;
     size_t n = sim_api_restore(f->run->world->api, ago_ns);
     sim_note(f->run->world, "etcd is restored to %lld s ago: %zu objects are as they were",
@@ -464,6 +466,12 @@ bool faults_storm(const struct sim_faults *f)
     return f->storm;
 }
 
+bool faults_just_restored(const struct sim_faults *f)
+{
+    return f->restored_ns >= 0 &&
+           vclock_now(&f->run->world->clock) < f->restored_ns + FAULTS_RESTORED_NS;
+}
+
 int64_t faults_calm_since_ns(const struct sim_faults *f)
 {
     return f->calm_since_ns;
@@ -484,7 +492,7 @@ struct sim_faults *faults_new(struct sim_run *r, enum faults_level level)
     struct sim_faults *f = NEW(struct sim_faults);
     f->run = r;
     f->p = &profiles[level];
-    f->calm_since_ns = -1;
+    f->calm_since_ns = f->restored_ns = -1;
     f->state = vclock_fork(&r->world->clock, "faults");
     f->chance = entropy_seeded(&f->state);
     return f;

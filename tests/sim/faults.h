@@ -33,6 +33,7 @@
 #include "tests/sim/kube/api.h"
 
 #define FAULTS_GRACE_NS (INT64_C(25) * 60 * NS_PER_S)
+#define FAULTS_RESTORED_NS (10 * NS_PER_S)
 
 struct sim_run;
 struct sim_guest;
@@ -55,6 +56,9 @@ void faults_step(struct sim_faults *f);
 bool faults_storm(const struct sim_faults *f);
 /* When the last storm ended; -1 if there was none yet. */
 int64_t faults_calm_since_ns(const struct sim_faults *f);
+/* etcd was restored a moment ago: what somebody said before may be gone, and nobody can know yet.
+ */
+bool faults_just_restored(const struct sim_faults *f);
 
 /* The hooks. The first as sim_api_hooks.fault, the second true if the guest has died of it. */
 int faults_kube(struct sim_faults *f, const struct sim_call *c, int64_t *extra_ns);

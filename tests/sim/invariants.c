@@ -266,7 +266,7 @@ static void check_consent(struct sim_watchdog *w, const json_t *claim)
     const char *why = disruptlook_asks(api_of(w), claim, reason)
                           ? consentlook_lacks(api_of(w), claim, reason)
                           : NULL;
-    if (why) {
+    if (why && !faults_just_restored(w->run->faults)) {
         violation(w, "Approval", jsonx_str_or(claim, "metadata.name", ""), why);
     }
 }

@@ -9,6 +9,7 @@
  * - Dearer: it deletes a claim as underutilized, and what came for the command costs more than all
  *   that leaves by it (at prices that have stood for DISRUPTLOOK_PRICES_NS)
  * - Approval: it deletes a claim for a reason for which its pool asks for a decision, without one
+ *   (a restore a moment ago may have taken it back: then nobody is blamed)
  * - DoNotDisrupt: it deletes a claim by its own decision although the Node, the claim or a pod says
  *   do-not-disrupt; or it evicts such a pod from a node that leaves by its own decision (but for
  *   drift under a terminationGracePeriod)
