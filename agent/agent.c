@@ -5,6 +5,7 @@
 #include "agent/claim/consolidatable.h"
 #include "agent/claim/gc.h"
 #include "agent/claim/launcher.h"
+#include "agent/claim/launchlog.h"
 #include "agent/claim/lifecycle.h"
 #include "agent/claim/podevents.h"
 #include "agent/claim/reghealth.h"
@@ -161,6 +162,7 @@ struct agent *agent_new(const struct agent_options *o, const struct agent_ports 
     rt->driftguard = driftguard_new(rt);
     rt->reghealth = reghealth_new(rt);
     rt->spared = spared_new(rt);
+    rt->launches = launchlog_new(rt);
     identity(rt);
     a->events_env = (struct events_env){.client = &rt->client,
                                         .clock = rt->clock,
@@ -220,6 +222,7 @@ void agent_free(struct agent *a)
     controllers_free(a);
     cloud_free(rt->cloud);
     events_free(rt->events);
+    launchlog_free(rt->launches);
     spared_free(rt->spared);
     reghealth_free(rt->reghealth);
     driftguard_free(rt->driftguard);

@@ -31,7 +31,6 @@ static const char *const attention_codes[] = {"ClockSkew", "GarbageCollectionHal
 struct publish {
     struct runtime *rt;
     struct kube_client client;
-    struct launchlog *launches;
     struct timer timer;
     uint64_t open;                /* request in flight, 0 = none */
     json_t *options;              /* as flags say, for good */
@@ -176,7 +175,7 @@ static json_t *failing_json(const struct publish *p)
     const struct map *pools = store_all(p->rt->store, STORE_POOL);
     const char **names = ARENA_NEW_N(&mem, const char *, map_count(pools));
     for (MAP_EACH(pools, e)) {
-        if (launchlog_failing(p->launches, map_key(e))) {
+        if (launchlog_failing(p->rt->launches, map_key(e))) {
             names[n++] = map_key(e);
         }
     }
@@ -404,7 +403,6 @@ struct publish *publish_new(struct runtime *rt)
     p->client = (struct kube_client){.port = rt->opt->mode == MODE_OBSERVE ? gate_raw_kube(rt->gate)
                                                                            : &rt->kube,
                                      .field_manager = "karp-agent"};
-    p->launches = launchlog_new(rt);
     p->options = options_json(rt->opt);
     return p;
 }
@@ -416,7 +414,6 @@ void publish_free(struct publish *p)
     }
     timer_stop(&p->rt->timers, &p->timer);
     kube_cancel(&p->client, p->open);
-    launchlog_free(p->launches);
     json_decref(p->options);
     json_decref(p->content);
     json_decref(p->sent);

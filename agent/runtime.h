@@ -27,6 +27,7 @@ struct gc;
 struct history;
 struct ineffective;
 struct intents;
+struct launchlog;
 struct observed;
 struct launcher;
 struct observer;
@@ -63,6 +64,7 @@ struct runtime {
     struct driftguard *driftguard;   /* drift that waits */
     struct reghealth *reghealth;     /* do a pool's nodes join? */
     struct spared *spared;           /* what was begun with them came to nothing */
+    struct launchlog *launches;      /* do a pool's launches fail? */
     struct events *events;
     struct cloud *cloud;
     struct launcher *launcher; /* for launcher_settled */

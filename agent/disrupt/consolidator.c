@@ -2,11 +2,11 @@
 #include "consolidator.h"
 
 #include "agent/claim/claim.h"
-#include "agent/claim/launchlog.h"
 #include "agent/cloud/cloud.h"
 #include "agent/consent/consent.h"
 #include "agent/leave/command.h"
 #include "agent/leave/holds.h"
+#include "agent/leave/nodefacts.h"
 #include "agent/leave/spared.h"
 #include "agent/observe/observer.h"
 #include "agent/plan/creator.h"
@@ -33,7 +33,6 @@ enum stage {
 
 struct consolidator {
     struct runtime *rt;
-    struct launchlog *launches;
     enum stage stage, then; /* then: after STAGE_QUIET */
     struct proposals proposals;
     struct timer soon, period, slice, quiet;
@@ -77,18 +76,6 @@ static void look_soon(struct consolidator *c)
 /* ---- what the core asks ------------------------------------------------------------------------
  */
 
-static bool nominated(void *ctx, const struct snapshot_node *n, const char **ret_pod UNUSED)
-{
-    const struct consolidator *c = ctx;
-    return command_expected(c->rt, n->node, n->claim);
-}
-
-static bool in_command(void *ctx, const struct snapshot_node *n)
-{
-    const struct consolidator *c = ctx;
-    return n->claim && commands_has(c->rt->commands, n->claim->m.name);
-}
-
 static bool pool_has(const struct snapshot_pool *p, const char *condition)
 {
     return p && condition_true(&p->np->conditions, condition);
@@ -96,15 +83,8 @@ static bool pool_has(const struct snapshot_pool *p, const char *condition)
 
 static bool launches_failing(void *ctx, const struct snapshot_pool *p)
 {
-    const struct consolidator *c = ctx;
-    return launchlog_failing(c->launches, p->np->m.name) || pool_has(p, "LaunchIneffective") ||
+    return nodefacts_launches_failing(ctx, p) || pool_has(p, "LaunchIneffective") ||
            pool_has(p, "RegistrationFailing");
-}
-
-static const char *held(void *ctx, const struct snapshot_node *n)
-{
-    const struct consolidator *c = ctx;
-    return hold_stops_node(c->rt, n);
 }
 
 static int64_t churn_until(void *ctx UNUSED, const struct snapshot_node *n)
@@ -112,16 +92,10 @@ static int64_t churn_until(void *ctx UNUSED, const struct snapshot_node *n)
     return n->pool ? candidate_churn_until(n->pool->np) : 0;
 }
 
-static int64_t let_go_until(void *ctx, const struct snapshot_node *n, enum disruption_reason reason)
-{
-    const struct consolidator *c = ctx;
-    return n->claim ? spared_until(c->rt->spared, n->claim, reason) : 0;
-}
-
 static bool price_suspect(void *ctx, const struct snapshot_pool *p UNUSED)
 {
-    const struct consolidator *c = ctx;
-    return metrics_sum(c->rt->metrics, "karp_attention", LABELS("code", "PriceSuspect")) > 0;
+    const struct runtime *rt = ctx;
+    return metrics_sum(rt->metrics, "karp_attention", LABELS("code", "PriceSuspect")) > 0;
 }
 
 static bool drift_suspect(void *ctx UNUSED, const struct snapshot_pool *p)
@@ -139,7 +113,8 @@ static bool lacking(void *ctx, const struct snapshot_node *n)
  */
 
 /* Empty nodes are emptiness.h's, also those that are about to be: their last pods are on their way
- * out; but where they wait for a decision they are ours. Asked-for replacements: replacer.h. */
+ * out; but where they wait for a decision they are ours. Asked-for replacements are replacer.h's.
+ */
 static bool is_ours(const struct consolidator *c, const struct consolidate_step *s)
 {
     for (uint32_t i = 0; i < s->n_out; i++) {
@@ -431,13 +406,13 @@ static void open_decision(struct consolidator *c, enum stage stage)
 {
     /* Brakes do not shape the plan: they bound how much of it begins. */
     struct picture_in in = {.launches_left = -1};
-    const struct candidate_facts facts = {.ctx = c,
-                                          .nominated = nominated,
-                                          .in_command = in_command,
+    const struct candidate_facts facts = {.ctx = c->rt,
+                                          .nominated = nodefacts_nominated,
+                                          .in_command = nodefacts_in_command,
                                           .launches_failing = launches_failing,
-                                          .held = held,
+                                          .held = nodefacts_held,
                                           .churn_until = churn_until,
-                                          .let_go_until = let_go_until,
+                                          .let_go_until = nodefacts_let_go_until,
                                           .price_suspect = price_suspect,
                                           .drift_suspect = drift_suspect};
     struct consolidate_options o;
@@ -626,8 +601,9 @@ static void decided(struct consolidator *c)
 {
     const struct consolidate_result *r = consolidate_result(c->pass);
     enum stage stage = c->stage;
+    int64_t took_ns = now_of(c) - c->begun_ns;
     c->yields = 0;
-    c->next_ns = now_of(c) + 4 * (now_of(c) - c->begun_ns);
+    c->next_ns = now_of(c) + 4 * took_ns;
     if (stage == STAGE_DECIDING) {
         count_eligible(c, r);
         propose(c, r);
@@ -742,8 +718,9 @@ static void on_pod(void *arg, const char *key UNUSED, const void *before, const 
     struct consolidator *c = arg;
     const struct pod *was = before, *is = now;
     bool on_node = (was && *was->node_name) || (is && *is->node_name);
+    bool active = is && pod_active(is);
     if (on_node &&
-        (!was || !is || *was->node_name != *is->node_name || pod_active(was) != pod_active(is))) {
+        (!was || !is || *was->node_name != *is->node_name || pod_active(was) != active)) {
         flip(c);
     }
     if (!was && is && !*is->node_name && c->open) {
@@ -751,8 +728,8 @@ static void on_pod(void *arg, const char *key UNUSED, const void *before, const 
     }
 }
 
-static void on_object(void *arg, const char *key UNUSED, const void *was UNUSED,
-                      const void *is UNUSED)
+static void on_object(void *arg, const char *key UNUSED, const void *before UNUSED,
+                      const void *now UNUSED)
 {
     flip(arg);
 }
@@ -766,7 +743,6 @@ struct consolidator *consolidator_new(struct runtime *rt)
                                             STORE_HOLD,  STORE_DREQ, STORE_DGRANT};
     struct consolidator *c = NEW(struct consolidator);
     c->rt = rt;
-    c->launches = launchlog_new(rt);
     c->said = map_new(CONSOLIDATOR_SAID_MAX);
     c->eligible = metrics_family(rt->metrics, "karpenter_voluntary_disruption_eligible_nodes",
                                  "Nodes that could be disrupted now, by reason.", METRIC_GAUGE,
@@ -790,7 +766,6 @@ void consolidator_free(struct consolidator *c)
     close_decision(c);
     proposals_clear(&c->proposals);
     map_free(c->said);
-    launchlog_free(c->launches);
     free(c);
 }
 

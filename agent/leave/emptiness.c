@@ -2,7 +2,6 @@
 #include "emptiness.h"
 
 #include "agent/claim/claim.h"
-#include "agent/claim/launchlog.h"
 #include "agent/cloud/cloud.h"
 #include "agent/observe/observer.h"
 #include "agent/plan/poolgate.h"
@@ -17,6 +16,7 @@
 #include "common/core/disrupt/candidate.h"
 #include "common/kube/events.h"
 #include "holds.h"
+#include "nodefacts.h"
 #include "spared.h"
 
 /* A node that was decided on and has its quiet time. */
@@ -27,7 +27,6 @@ struct waiting {
 
 struct emptiness {
     struct runtime *rt;
-    struct launchlog *launches;
     struct map *waiting; /* claim → struct waiting */
     struct map *said;    /* observe: claims already named */
     struct timer soon, period, ripe;
@@ -60,35 +59,35 @@ static const struct waiting *waiting_of(const struct emptiness *e, const struct 
     return w && str_eq(w->uid, n->claim->m.uid) ? w : NULL;
 }
 
-static bool nominated(void *ctx, const struct snapshot_node *n, const char **ret_pod UNUSED)
+static bool nominated(void *ctx, const struct snapshot_node *n, const char **ret_pod)
 {
     const struct emptiness *e = ctx;
-    return command_expected(e->rt, n->node, n->claim) ||
+    return nodefacts_nominated(e->rt, n, ret_pod) ||
            (n->claim && observer_removed(e->rt->observer, n->claim));
 }
 
 static bool in_command(void *ctx, const struct snapshot_node *n)
 {
     const struct emptiness *e = ctx;
-    return n->claim && (commands_has(e->rt->commands, n->claim->m.name) || waiting_of(e, n));
+    return nodefacts_in_command(e->rt, n) || (n->claim && waiting_of(e, n));
 }
 
 static bool launches_failing(void *ctx, const struct snapshot_pool *p)
 {
     const struct emptiness *e = ctx;
-    return launchlog_failing(e->launches, p->np->m.name);
+    return nodefacts_launches_failing(e->rt, p);
 }
 
 static const char *held(void *ctx, const struct snapshot_node *n)
 {
     const struct emptiness *e = ctx;
-    return hold_stops_node(e->rt, n);
+    return nodefacts_held(e->rt, n);
 }
 
 static int64_t let_go_until(void *ctx, const struct snapshot_node *n, enum disruption_reason reason)
 {
     const struct emptiness *e = ctx;
-    return n->claim ? spared_until(e->rt->spared, n->claim, reason) : 0;
+    return nodefacts_let_go_until(e->rt, n, reason);
 }
 
 /* The second decision is only about nodes whose quiet time is over. */
@@ -119,7 +118,7 @@ static void say_unapproved(struct emptiness *e, const struct snapshot_node *n)
 static bool in_group(void *ctx, const struct snapshot_node *n)
 {
     const struct emptiness *e = ctx;
-    return n->claim && commands_has(e->rt->commands, n->claim->m.name);
+    return nodefacts_in_command(e->rt, n);
 }
 
 /* ---- deciding ----------------------------------------------------------------------------------
@@ -386,7 +385,6 @@ struct emptiness *emptiness_new(struct runtime *rt)
 {
     struct emptiness *e = NEW(struct emptiness);
     e->rt = rt;
-    e->launches = launchlog_new(rt);
     e->waiting = map_new(STORE_MAX_OBJECTS);
     e->said = map_new(EMPTINESS_SAID_MAX);
     e->eligible = metrics_family(rt->metrics, "karpenter_voluntary_disruption_eligible_nodes",
@@ -411,7 +409,6 @@ void emptiness_free(struct emptiness *e)
     }
     map_free(e->waiting);
     map_free(e->said);
-    launchlog_free(e->launches);
     free(e);
 }
 

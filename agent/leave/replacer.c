@@ -2,7 +2,6 @@
 #include "replacer.h"
 
 #include "agent/claim/claim.h"
-#include "agent/claim/launchlog.h"
 #include "agent/cloud/cloud.h"
 #include "agent/observe/observer.h"
 #include "agent/plan/creator.h"
@@ -20,11 +19,11 @@
 #include "common/kube/events.h"
 #include "expiration.h"
 #include "holds.h"
+#include "nodefacts.h"
 #include "spared.h"
 
 struct replacer {
     struct runtime *rt;
-    struct launchlog *launches;
     struct timer period, soon, slice;
     /* the open placement */
     bool open;
@@ -87,30 +86,6 @@ static bool any_wanted(struct replacer *r)
 
 /* ---- may it leave ------------------------------------------------------------------------------
  */
-
-static bool nominated(void *ctx, const struct snapshot_node *n, const char **ret_pod UNUSED)
-{
-    const struct replacer *r = ctx;
-    return command_expected(r->rt, n->node, n->claim);
-}
-
-static bool in_command(void *ctx, const struct snapshot_node *n)
-{
-    const struct replacer *r = ctx;
-    return n->claim && commands_has(r->rt->commands, n->claim->m.name);
-}
-
-static bool launches_failing(void *ctx, const struct snapshot_pool *p)
-{
-    const struct replacer *r = ctx;
-    return launchlog_failing(r->launches, p->np->m.name);
-}
-
-static const char *held(void *ctx, const struct snapshot_node *n)
-{
-    const struct replacer *r = ctx;
-    return hold_stops_node(r->rt, n);
-}
 
 static void say_blocked(struct replacer *r, const struct snapshot_node *n, const char *why)
 {
@@ -181,11 +156,11 @@ static struct choice choose(struct replacer *r)
                                     .index = &index,
                                     .reason = DISRUPT_DRIFTED,
                                     .a = &r->mem,
-                                    .facts = {.ctx = r,
-                                              .nominated = nominated,
-                                              .in_command = in_command,
-                                              .launches_failing = launches_failing,
-                                              .held = held}};
+                                    .facts = {.ctx = r->rt,
+                                              .nominated = nodefacts_nominated,
+                                              .in_command = nodefacts_in_command,
+                                              .launches_failing = nodefacts_launches_failing,
+                                              .held = nodefacts_held}};
     struct rooms rooms = {ARENA_NEW_N(&r->mem, struct budget_room, r->snap.n_pools),
                           ARENA_NEW_N(&r->mem, bool, r->snap.n_pools)};
     for (uint32_t i = 0; i < r->snap.n_nodes; i++) {
@@ -456,7 +431,6 @@ struct replacer *replacer_new(struct runtime *rt)
 {
     struct replacer *r = NEW(struct replacer);
     r->rt = rt;
-    r->launches = launchlog_new(rt);
     store_subscribe(rt->store, STORE_CLAIM, on_claim, r);
     return r;
 }
@@ -470,7 +444,6 @@ void replacer_free(struct replacer *r)
     timer_stop(&r->rt->timers, &r->soon);
     timer_stop(&r->rt->timers, &r->slice);
     close_decision(r);
-    launchlog_free(r->launches);
     free(r);
 }
 
