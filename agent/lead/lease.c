@@ -60,18 +60,23 @@ static void lease_overdue(void *arg)
     lease_lost(arg, "the Lease could not be renewed in time");
 }
 
+/* Where somebody else acted meanwhile, what that one wrote last is listed before anything is
+ * decided. */
+static void take_over(struct lease *l)
+{
+    static const enum store_kind kinds[] = {STORE_CLAIM, STORE_NODE, STORE_DREQ};
+    log_info(l->rt->log, "became leader", "lease", l->rt->opt->lease_name, "identity",
+             l->rt->identity);
+    for (size_t i = 0; l->others && i < ARRAY_LEN(kinds); i++) {
+        store_refresh(l->rt->store, kinds[i]);
+    }
+    l->others = false;
+}
+
 static void lease_won(struct lease *l)
 {
-    if (!l->leading && l->others) {
-        static const enum store_kind kinds[] = {STORE_CLAIM, STORE_NODE, STORE_DREQ};
-        for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
-            store_refresh(l->rt->store, kinds[i]);
-        }
-        l->others = false;
-    }
     if (!l->leading) {
-        log_info(l->rt->log, "became leader", "lease", l->rt->opt->lease_name, "identity",
-                 l->rt->identity);
+        take_over(l);
     }
     l->leading = true;
     l->renewed_ns = l->asked_ns;
