@@ -1,6 +1,16 @@
 /* pricelist.c - what EC2 offers and what it costs, as a price file of the plugin; see cloud.h. */
 #include "cloud_int.h"
+#include "common/base/alloc.h"
+#include "common/base/jsonx.h"
 #include "common/base/price.h"
+
+/* Names of types are ours; the region is a flag's, zones are EC2's. */
+static void put_name(struct buf *out, const char *name)
+{
+    AUTO_JSON json_t *o = json_string(name);
+    AUTO_FREE char *text = o ? json_dumps(o, JSON_ENCODE_ANY) : NULL;
+    buf_puts(out, text ? text : "\"\"");
+}
 
 static bool offered(const struct facts *f, uint32_t type, uint32_t zone)
 {
@@ -51,7 +61,9 @@ static bool put_spot_type(const struct facts *f, uint32_t t, const char *before,
         if (!any) {
             buf_printf(out, "%s\"%s\":{", before, ec2_facts[t].name);
         }
-        buf_printf(out, "%s\"%s\":\"%s\"", any ? "," : "", f->zones[z], price_text(price, text));
+        buf_puts(out, any ? "," : "");
+        put_name(out, f->zones[z]);
+        buf_printf(out, ":\"%s\"", price_text(price, text));
         any = true;
     }
     if (any) {
@@ -97,7 +109,8 @@ static void put_zones(const struct facts *f, struct buf *out)
         buf_printf(out, "%s\"%s\":[", comma, ec2_facts[t].name);
         for (uint32_t z = 0; z < f->n_zones; z++) {
             if (offered(f, t, z)) {
-                buf_printf(out, "%s\"%s\"", next, f->zones[z]);
+                buf_puts(out, next);
+                put_name(out, f->zones[z]);
                 next = ",";
             }
         }
@@ -114,7 +127,9 @@ uint64_t cloud_prices_version(const struct cloud *c)
 
 bool cloud_prices(const struct cloud *c, struct buf *out)
 {
-    buf_printf(out, "{\"region\":\"%s\",", c->rt->opt->region);
+    buf_puts(out, "{\"region\":");
+    put_name(out, c->rt->opt->region);
+    buf_putc(out, ',');
     put_on_demand(&c->facts, out);
     put_spot(&c->facts, out);
     put_zones(&c->facts, out);

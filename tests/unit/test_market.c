@@ -110,6 +110,11 @@ START_TEST(prices_in_print)
     ck_assert_str_eq(jsonx_str(list, "region"), "us-west-2");
     ck_assert_uint_gt(json_object_size(jsonx_obj(list, "zones")), 300);
     same_in_print(&r, list);
+    buf_reset(&text);
+    r.f->opt.region = "a\"b"; /* whatever a flag says, it is one text */
+    ck_assert(cloud_prices(r.cloud, &text));
+    AUTO_JSON json_t *odd = jsonx_parse(text.p, text.n, "prices", &e);
+    ck_assert_str_eq(jsonx_str_or(odd, "region", ""), "a\"b");
     rig_done(&r);
 }
 END_TEST
